@@ -1,0 +1,82 @@
+#include "strategies/plan.hpp"
+
+#include <algorithm>
+
+namespace nodeaware {
+
+void Plan::begin_piece(int sender, int receiver) {
+    pieces_.push_back({sender, receiver, static_cast<uint32_t>(segments_.size()), 0, 0});
+}
+
+void Plan::append(const Segment& segment) {
+    segments_.push_back(segment);
+    ++pieces_.back().segments;
+    pieces_.back().bytes += segment.bytes;
+}
+
+Plan Plan::with_pieces_up_to(uint64_t limit) const {
+    Plan result;
+    result.direct_ = direct_;
+    for (const Piece& piece : pieces_) {
+        result.begin_piece(piece.sender, piece.receiver);
+        for (Segment rest : segments_of(piece)) {
+            while (rest.bytes > 0) {
+                if (result.pieces_.back().bytes == limit) {
+                    result.begin_piece(piece.sender, piece.receiver);
+                }
+                const uint64_t part = std::min(rest.bytes, limit - result.pieces_.back().bytes);
+                result.append({rest.block, rest.offset, part});
+                rest.offset += part;
+                rest.bytes -= part;
+            }
+        }
+    }
+    return result;
+}
+
+int distance(const Topology& topology, int from, int to) {
+    return (to - from - 1 + topology.nodes()) % topology.nodes();
+}
+
+int sender_of(const PairTraffic& pair, int i) {
+    const auto& ranks = pair.topology->ranks_of(pair.source_node);
+    const int turn = distance(*pair.topology, pair.source_node, pair.destination_node) + i;
+    return ranks[ranks.size() - 1 - static_cast<size_t>(turn) % ranks.size()];
+}
+
+int receiver_of(const PairTraffic& pair, int i) {
+    const auto& ranks = pair.topology->ranks_of(pair.destination_node);
+    const int turn = distance(*pair.topology, pair.destination_node, pair.source_node) + i;
+    return ranks[static_cast<size_t>(turn) % ranks.size()];
+}
+
+void deal_pieces(const PairTraffic& pair, std::span<const uint32_t> blocks, uint64_t count,
+                 Plan& plan) {
+    uint64_t total = 0;
+    for (const uint32_t block : blocks) { total += pair.blocks[block].bytes; }
+    if (total == 0 || count == 0) { return; }
+    const uint64_t size = (total + count - 1) / count;
+    uint64_t room = 0;
+    int number = 0;
+    for (const uint32_t block : blocks) {
+        for (uint64_t offset = 0; offset < pair.blocks[block].bytes;) {
+            if (room == 0) {
+                plan.begin_piece(sender_of(pair, number), receiver_of(pair, number));
+                ++number;
+                room = size;
+            }
+            const uint64_t part = std::min(room, pair.blocks[block].bytes - offset);
+            plan.append({block, offset, part});
+            offset += part;
+            room -= part;
+        }
+    }
+}
+
+uint64_t pieces_under_cap(const PairTraffic& pair, uint64_t bytes, uint64_t message_cap) {
+    const auto most = static_cast<uint64_t>(std::max(
+        pair.topology->ranks_on(pair.source_node), pair.topology->ranks_on(pair.destination_node)));
+    return std::min(most, (bytes + message_cap - 1) / message_cap);
+}
+
+} // namespace nodeaware

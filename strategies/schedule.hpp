@@ -1,0 +1,84 @@
+#pragma once
+
+#include "strategies/strategy.hpp"
+#include "strategies/traffic.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace nodeaware {
+
+/// What one rank does in one step. "Item" is a position in the rank's own list of outgoing or
+/// incoming messages.
+enum class Action : uint8_t {
+    copy,       ///< from outgoing `item` to incoming `other_item`: a message of the rank to itself
+    pack,       ///< bytes of outgoing `item` into the arena
+    unpack,     ///< bytes of the arena into incoming `item`
+    send_piece, ///< a packed piece from the arena to rank `peer`
+    receive_piece,  ///< a piece from rank `peer` into the arena
+    send_direct,    ///< outgoing `item` to rank `peer`
+    receive_direct, ///< incoming `item` from rank `peer`
+};
+
+struct Step {
+    static constexpr int32_t none = -1;
+    static constexpr uint64_t no_piece = ~uint64_t{0};
+
+    Action action = Action::copy;
+    int32_t peer = none;
+    uint32_t item = 0;
+    uint32_t other_item = 0; ///< copy: the incoming item
+    uint64_t offset = 0;     ///< pack, unpack: where within the message
+    uint64_t bytes = 0;      ///< payload; for receive_piece what is expected
+    uint64_t arena = 0; ///< offset in the arena: of the payload for pack, of the header for pieces
+    uint64_t piece =
+        no_piece; ///< unpack: offset of the piece's header, or no_piece for on-node messages
+    uint64_t fingerprint = 0; ///< pieces and their unpacking: of the pair's traffic
+    uint32_t segment = 0;     ///< unpack: position in the piece, for pieces that carry a table
+    uint32_t first_table_entry = 0; ///< send_piece: table to send along, see PieceHeader
+    uint32_t table_entries = 0;
+    int32_t wait = none; ///< counter that must have reached `needed` before the step may start
+    uint32_t needed = 0;
+    int32_t signal = none; ///< counter to increment when the step is done
+};
+
+/// First bytes of every piece.
+struct PieceHeader {
+    uint64_t fingerprint = 0; ///< PairTraffic::fingerprint(): both ends must mean the same traffic
+    uint32_t call = 0;        ///< number of the operation on its communicator
+    /// If not 0, a table of this many uint64_t follows: where each segment begins, counted from the
+    /// header. It is sent when segments that carry the same bytes were packed once.
+    uint32_t table_entries = 0;
+};
+
+/// What one rank does in one operation. The ranks of a node share an arena (memory) and counters,
+/// all zero at the beginning. Every rank executes its prologue in any order; when all ranks of the
+/// node have done so, the steps follow, each when its counter allows, in any order but for one
+/// rule: pieces to the same peer leave in the order of the list, as do direct messages, and
+/// receives are posted likewise.
+struct Schedule {
+    std::vector<Step> prologue; ///< pack only, without waiting
+    std::vector<Step> steps;
+    std::vector<uint64_t> tables;
+    uint64_t arena_bytes = 0; ///< used by this node, the same number on all its ranks
+    uint32_t counters = 0;    ///< likewise
+    bool truncated = false;   ///< an on-node message to this rank does not match what it expects
+
+    /// Of this rank, for reports: messages that cross nodes.
+    uint64_t node_messages_sent = 0;
+    uint64_t node_bytes_sent = 0;
+};
+
+/// Most counters that a schedule on this topology can need.
+uint32_t counter_limit(const Topology& topology);
+
+/// Smallest Parameters::arena_bytes with which every exchange on this topology can run.
+uint64_t smallest_arena(const Topology& topology);
+
+/// The part of rank `rank` in moving the traffic of its node by `strategy`. The ranks of the node
+/// must pass the same traffic; then their schedules fit together, and with those of the other
+/// nodes.
+Schedule compile_schedule(const Topology& topology, const NodeTraffic& traffic,
+                          const Strategy& strategy, const Parameters& parameters, int rank);
+
+} // namespace nodeaware

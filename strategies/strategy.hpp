@@ -1,0 +1,42 @@
+#pragma once
+
+#include "strategies/plan.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace nodeaware {
+
+/// What strategies may depend on beside the traffic of the pair; the same on all ranks of the job.
+struct Parameters {
+    /// Largest message that `split` and `hybrid` form from several blocks (bytes).
+    uint64_t message_cap = 0;
+    /// `hybrid`: messages above this go straight from user memory to user memory (bytes).
+    uint64_t direct_bytes = 0;
+    /// On-node messages above this go through MPI instead of the arena (bytes).
+    uint64_t local_direct_bytes = 0;
+    /// Arena memory of one node for one operation (bytes).
+    uint64_t arena_bytes = 0;
+};
+
+/// One way to move the traffic of a node pair. Pure: the plan depends on the arguments alone, and
+/// both nodes of the pair pass the same ones.
+struct Strategy {
+    std::string_view name;
+    std::string_view doc;
+    Plan (*plan)(const PairTraffic& pair, const Parameters& parameters);
+};
+
+Plan plan_standard(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_two_step(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_three_step(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_split(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_hybrid(const PairTraffic& pair, const Parameters& parameters);
+
+/// Every strategy, in the order in which they are listed to users.
+const std::vector<Strategy>& strategies();
+
+/// The strategy of that name, or nullptr.
+const Strategy* find_strategy(std::string_view name);
+
+} // namespace nodeaware

@@ -1,0 +1,142 @@
+#include "runtime/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <unistd.h>
+
+namespace nodeaware {
+
+namespace {
+
+Choice choice(const ReadOptions& read, Operation operation) {
+    return read.options.choice(operation);
+}
+
+/// A file that goes with the test.
+class TemporaryFile {
+  public:
+    explicit TemporaryFile(const std::string& text)
+        : path_(testing::TempDir() + "nodeaware-options-" + std::to_string(getpid())) {
+        std::ofstream(path_) << text;
+    }
+    ~TemporaryFile() { std::remove(path_.c_str()); }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+} // namespace
+
+TEST(Options, DefaultsAreThoseOfTheTable) {
+    const ReadOptions read = read_options({"PATH=/bin", "NODEAWARE=1"});
+    EXPECT_TRUE(read.complaints.empty());
+    ASSERT_EQ(read.settings.size(), option_table().size());
+    for (size_t i = 0; i < read.settings.size(); ++i) {
+        EXPECT_EQ(read.settings[i].value, option_table()[i].default_value);
+        EXPECT_EQ(read.settings[i].source, "default");
+    }
+    EXPECT_FALSE(read.options.disable);
+    EXPECT_EQ(choice(read, Operation::alltoall).kind, Choice::Kind::automatic);
+    EXPECT_EQ(read.options.region, Region::node);
+}
+
+TEST(Options, EnvironmentSetsThem) {
+    const ReadOptions read =
+        read_options({"NODEAWARE_MESSAGE_CAP=2K", "NODEAWARE_PPN=3,1", "NODEAWARE_REGION=socket",
+                      "NODEAWARE_LOG=debug", "NODEAWARE_DISABLE=yes"});
+    EXPECT_TRUE(read.complaints.empty());
+    EXPECT_EQ(read.options.parameters.message_cap, 2048U);
+    EXPECT_EQ(read.options.ppn, (std::vector<int>{3, 1}));
+    EXPECT_EQ(read.options.region, Region::socket);
+    EXPECT_EQ(read.options.log, LogLevel::debug);
+    EXPECT_TRUE(read.options.disable);
+}
+
+TEST(Options, StrategyForAllOrForOne) {
+    ReadOptions read = read_options({"NODEAWARE_STRATEGY=three_step"});
+    EXPECT_EQ(choice(read, Operation::neighbor_allgather).strategy, find_strategy("three_step"));
+    read = read_options({"NODEAWARE_STRATEGY=native, alltoallv:split, neighbor_alltoallv : auto"});
+    EXPECT_TRUE(read.complaints.empty());
+    EXPECT_EQ(choice(read, Operation::alltoall).kind, Choice::Kind::native);
+    EXPECT_EQ(choice(read, Operation::alltoallv).strategy, find_strategy("split"));
+    EXPECT_EQ(choice(read, Operation::neighbor_alltoallv).kind, Choice::Kind::automatic);
+}
+
+TEST(Options, BadValuesLeaveTheDefaultAndAComplaint) {
+    const ReadOptions read = read_options({"NODEAWARE_STRATEGY=tree_step", "NODEAWARE_PPN=0",
+                                           "NODEAWARE_MESSAGE_CAP=lots", "NODEAWARE_ARENA=0",
+                                           "NODEAWARE_REGION=rack", "NODEAWARE_STRICT=perhaps"});
+    ASSERT_EQ(read.complaints.size(), 6U);
+    EXPECT_NE(read.complaints[0].find("did you mean three_step?"), std::string::npos);
+    EXPECT_NE(read.complaints[0].find("NODEAWARE_STRATEGY='tree_step'"), std::string::npos);
+    EXPECT_NE(read.complaints[1].find("ranks per virtual node"), std::string::npos);
+    EXPECT_NE(read.complaints[4].find("node, socket, numa"), std::string::npos);
+    EXPECT_EQ(read.options.parameters.message_cap, Options().parameters.message_cap);
+    EXPECT_TRUE(read.options.ppn.empty());
+}
+
+TEST(Options, UnknownNamesAreNamedWithTheLikelyOne) {
+    const ReadOptions read = read_options({"NODEAWARE_STRATEGIE=split", "NODEAWARE_QWERTY=1"});
+    ASSERT_EQ(read.complaints.size(), 2U);
+    EXPECT_EQ(read.complaints[0],
+              "unknown option NODEAWARE_STRATEGIE; did you mean NODEAWARE_STRATEGY?");
+    EXPECT_NE(read.complaints[1].find("options are DISABLE, STRATEGY"), std::string::npos);
+}
+
+TEST(Options, UnknownOperationInStrategy) {
+    const ReadOptions read = read_options({"NODEAWARE_STRATEGY=alltoalv:split"});
+    ASSERT_EQ(read.complaints.size(), 1U);
+    EXPECT_NE(read.complaints[0].find("did you mean alltoall"), std::string::npos);
+}
+
+TEST(Options, FileIsReadAndTheEnvironmentWins) {
+    const TemporaryFile file(
+        "# settings\nMESSAGE_CAP = 1M\nNODEAWARE_DIRECT=7 # bytes\n\nPPN = 2\n");
+    const ReadOptions read = read_options({"NODEAWARE_CONFIG=" + file.path(), "NODEAWARE_PPN=4"});
+    EXPECT_TRUE(read.complaints.empty());
+    EXPECT_EQ(read.options.parameters.message_cap, 1U << 20);
+    EXPECT_EQ(read.options.parameters.direct_bytes, 7U);
+    EXPECT_EQ(read.options.ppn, std::vector<int>{4});
+    EXPECT_EQ(read.settings[2].source, file.path() + ":2");
+}
+
+TEST(Options, BadFilesAreNamedWithTheirLines) {
+    const TemporaryFile file("MESSAGE_CAP = 1X\nnonsense\nDIRECTT = 1\n");
+    const ReadOptions read = read_options({"NODEAWARE_CONFIG=" + file.path()});
+    ASSERT_EQ(read.complaints.size(), 3U);
+    EXPECT_EQ(read.complaints[0].rfind(file.path() + ":1: ", 0), 0U);
+    EXPECT_EQ(read.complaints[1].rfind(file.path() + ":2: expected OPTION = VALUE", 0), 0U);
+    EXPECT_NE(read.complaints[2].find("did you mean NODEAWARE_DIRECT?"), std::string::npos);
+    const ReadOptions missing = read_options({"NODEAWARE_CONFIG=/does/not/exist"});
+    ASSERT_EQ(missing.complaints.size(), 1U);
+    EXPECT_NE(missing.complaints[0].find("No such file"), std::string::npos);
+}
+
+TEST(Options, SettingsSurviveTheJourneyToOtherRanks) {
+    const ReadOptions read =
+        read_options({"NODEAWARE_STRATEGY=split,alltoall:native", "NODEAWARE_PPN=3,1",
+                      "NODEAWARE_LOG_FILE=/x/%h=%r", "NODEAWARE_ARENA=1G", "NODEAWARE_REPORT=1"});
+    const Options options = apply_settings(settings_text(read));
+    EXPECT_EQ(options.choice(Operation::alltoallv).strategy, find_strategy("split"));
+    EXPECT_EQ(options.choice(Operation::alltoall).kind, Choice::Kind::native);
+    EXPECT_EQ(options.ppn, (std::vector<int>{3, 1}));
+    EXPECT_EQ(options.log_file, "/x/%h=%r");
+    EXPECT_EQ(options.parameters.arena_bytes, 1U << 30);
+    EXPECT_TRUE(options.report);
+}
+
+TEST(Options, Bytes) {
+    EXPECT_EQ(parse_bytes("0"), 0U);
+    EXPECT_EQ(parse_bytes("12k"), 12288U);
+    EXPECT_EQ(parse_bytes("3G"), 3ULL << 30);
+    for (const char* bad : {"", "K", "-1", "1.5K", "1KB", "99999999999999999999", "80000000G"}) {
+        EXPECT_THROW(parse_bytes(bad), BadValue) << bad;
+    }
+}
+
+} // namespace nodeaware
