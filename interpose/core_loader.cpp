@@ -1,0 +1,133 @@
+#include "interpose/next.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace nodeaware::interpose {
+
+namespace {
+
+constinit std::atomic<const abi::Core*> running_core{nullptr};
+constinit std::atomic<bool> was_started{false};
+constinit thread_local int depth = 0;
+
+enum class Flavor { open_mpi, mpich, unknown };
+
+Flavor flavor_of(const char* version) {
+    if (std::strncmp(version, "Open MPI", 8) == 0) { return Flavor::open_mpi; }
+    // The libraries that share MPICH's binary interface.
+    for (const char* name : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"}) {
+        if (std::strstr(version, name) != nullptr) { return Flavor::mpich; }
+    }
+    return Flavor::unknown;
+}
+
+Flavor flavor() {
+    char version[8192] = ""; // MPI_MAX_LIBRARY_VERSION_STRING of all known MPIs
+    int length = 0;
+    const auto get_version =
+        reinterpret_cast<int (*)(char*, int*)>(next_symbol("MPI_Get_library_version"));
+    return get_version == nullptr || get_version(version, &length) != 0 ? Flavor::unknown
+                                                                        : flavor_of(version);
+}
+
+/// One process of the job complains, not all. There is no rank to ask for without a core, so ask
+/// the launcher.
+bool speaks_for_the_job() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+        if (const char* rank = std::getenv(name)) { return std::strcmp(rank, "0") == 0; }
+    }
+    return true;
+}
+
+void complain(const char* what, const char* detail) {
+    if (speaks_for_the_job()) {
+        std::fprintf(stderr, "nodeaware: %s: %s; MPI calls are left alone\n", what, detail);
+    }
+}
+
+/// The core lies beside this library.
+const abi::Core* load_core(Flavor flavor) {
+    Dl_info self;
+    if (dladdr(reinterpret_cast<void*>(&load_core), &self) == 0) { return nullptr; }
+    const char* slash = std::strrchr(self.dli_fname, '/');
+    const int directory = slash == nullptr ? 0 : static_cast<int>(slash + 1 - self.dli_fname);
+    char path[4096];
+    std::snprintf(path, sizeof path, "%.*slibnodeaware-%s.so", directory, self.dli_fname,
+                  flavor == Flavor::open_mpi ? "openmpi" : "mpich");
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+        complain("no support for this MPI", dlerror());
+        return nullptr;
+    }
+    const auto entry = reinterpret_cast<abi::CoreEntry>(dlsym(library, abi::core_entry_name));
+    const abi::Core* core = entry == nullptr ? nullptr : entry(next_symbol);
+    if (core == nullptr || core->version != abi::Core::current_version) {
+        complain("not of this version", path);
+        return nullptr;
+    }
+    return core;
+}
+
+/// MPI_Allreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. The handles are part of the binary
+/// interface of both MPIs.
+bool all_ranks_have(bool here, Flavor flavor) {
+    struct Handles {
+        void *integer, *minimum, *world;
+    };
+    const auto value = [](uintptr_t number) { return reinterpret_cast<void*>(number); };
+    const Handles handles =
+        flavor == Flavor::open_mpi
+            ? Handles{dlsym(RTLD_DEFAULT, "ompi_mpi_int"), dlsym(RTLD_DEFAULT, "ompi_mpi_op_min"),
+                      dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")}
+            : Handles{value(0x4c000405), value(0x58000002), value(0x44000000)};
+    const auto allreduce = reinterpret_cast<int (*)(const void*, void*, int, void*, void*, void*)>(
+        next_symbol("MPI_Allreduce"));
+    if (allreduce == nullptr || handles.integer == nullptr || handles.minimum == nullptr ||
+        handles.world == nullptr) {
+        return false; // the same MPI on all ranks: false on all of them
+    }
+    const int mine = here ? 1 : 0;
+    int all = 0;
+    return allreduce(&mine, &all, 1, handles.integer, handles.minimum, handles.world) == 0 &&
+           all == 1;
+}
+
+} // namespace
+
+const abi::Core* active_core() {
+    return depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
+}
+
+Inside::Inside() { ++depth; }
+Inside::~Inside() { --depth; }
+
+bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
+
+void start_core() {
+    // Once: a Fortran MPI_Init that is implemented with the C one comes here twice.
+    if (depth > 0 || was_started.exchange(true)) { return; }
+    const Inside inside;
+    const Flavor mpi = flavor();
+    if (mpi == Flavor::unknown) {
+        complain("no support for this MPI", "neither Open MPI nor a relative of MPICH");
+        return;
+    }
+    const abi::Core* core = load_core(mpi);
+    if (all_ranks_have(core != nullptr, mpi) && core->start()) {
+        running_core.store(core, std::memory_order_release);
+    }
+}
+
+void stop_core() {
+    const abi::Core* core = active_core();
+    if (core == nullptr) { return; }
+    const Inside inside;
+    running_core.store(nullptr, std::memory_order_release);
+    core->stop();
+}
+
+} // namespace nodeaware::interpose

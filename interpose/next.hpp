@@ -1,0 +1,60 @@
+#pragma once
+
+#include "interpose/abi.hpp"
+
+#include <atomic>
+
+namespace nodeaware::interpose {
+
+/// The definition of `name` that comes after this library in the search order; for MPI_X, PMPI_X if
+/// there is none. nullptr if there is no such function.
+void* next_symbol(const char* name);
+
+/// A function further down, found at its first use.
+template <class Function> class Next {
+  public:
+    explicit constexpr Next(const char* name) : name_(name) {}
+
+    Function* get() {
+        auto* function = function_.load(std::memory_order_relaxed);
+        if (function == nullptr) {
+            function = reinterpret_cast<Function*>(next_symbol(name_));
+            function_.store(function, std::memory_order_relaxed);
+        }
+        return function;
+    }
+
+  private:
+    const char* name_;
+    std::atomic<Function*> function_{nullptr};
+};
+
+/// Returned when a wrapper is called and there is no MPI to pass the call to: MPI_ERR_OTHER of all
+/// known MPIs.
+inline constexpr int no_mpi = 16;
+
+/// The core, while it is in charge of calls of this thread: not before MPI_Init and after
+/// MPI_Finalize, not without a core for this MPI, and not inside our own work or an MPI function
+/// that is implemented with others.
+const abi::Core* active_core();
+
+/// While one lives, calls of this thread pass straight through.
+class Inside {
+  public:
+    Inside();
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
+
+/// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks
+/// can.
+void start_core();
+
+/// Called before MPI_Finalize.
+void stop_core();
+
+/// True if this process runs Open MPI.
+bool is_open_mpi();
+
+} // namespace nodeaware::interpose

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "runtime/datatype.hpp"
+#include "runtime/operation.hpp"
+#include "strategies/traffic.hpp"
+
+#include <vector>
+
+namespace nodeaware {
+
+/// One operation as every part of the library sees it: the messages of this rank, and where their
+/// bytes are. Empty messages are left out.
+struct Exchange {
+    Operation operation = Operation::alltoallv;
+    Sharing sharing = Sharing::sender;
+    RankTraffic traffic;
+    std::vector<UserMemory> outgoing; ///< of traffic.outgoing, one by one
+    std::vector<UserMemory> incoming;
+    std::vector<std::byte> staged; ///< copy of what is sent, for MPI_IN_PLACE
+
+    void clear();
+};
+
+} // namespace nodeaware

@@ -1,0 +1,186 @@
+#pragma once
+
+#include "strategies/schedule.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace nodeaware {
+
+/// A finished send or receive: which step began it and, for receives, what came.
+struct Completion {
+    uint32_t step = 0;
+    uint64_t bytes = 0;
+    bool failed = false; ///< the transport reported an error (a truncated message, for example)
+};
+
+/// Executes the part of one rank in one operation: runs any Schedule, on any Machine. It never
+/// blocks: call progress() until it returns true. The Machine moves the bytes:
+///
+///     std::byte* arena();                           memory shared by the ranks of the node
+///     uint32_t counter(int32_t);                    with acquire order
+///     void signal(int32_t);                         increments with release order
+///     void pack(item, offset, bytes, std::byte* to);
+///     void unpack(item, offset, bytes, const std::byte* from);
+///     void copy(item, other_item, bytes);           outgoing to incoming
+///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
+///     void receive(peer, std::byte*, capacity, step);
+///     void send_item(peer, item, step);
+///     void receive_item(peer, item, step);
+///     std::span<const Completion> poll();
+///     void mismatch(peer);                          what came is not what this rank expects
+template <class Machine> class Execution {
+  public:
+    Execution(const Schedule& schedule, Machine& machine, uint32_t call)
+        : schedule_(schedule), machine_(machine), call_(call) {}
+
+    /// Packs what the ranks of the node have to offer. All of them must have done so before
+    /// progress() is called.
+    static void run_prologue(const Schedule& schedule, Machine& machine) {
+        for (const Step& step : schedule.prologue) {
+            machine.pack(step.item, step.offset, step.bytes, machine.arena() + step.arena);
+        }
+    }
+
+    /// Does what can be done now; true when nothing is left to do.
+    bool progress() {
+        if (!begun_) {
+            begun_ = true;
+            pending_.reserve(schedule_.steps.size());
+            for (uint32_t i = 0; i < schedule_.steps.size(); ++i) { begin_or_keep(i); }
+        } else if (!pending_.empty()) {
+            std::vector<uint32_t> candidates;
+            candidates.swap(spare_);
+            candidates.swap(pending_);
+            pending_.clear();
+            for (const uint32_t i : candidates) { begin_or_keep(i); }
+            candidates.clear();
+            spare_.swap(candidates);
+        }
+        if (under_way_ > 0) {
+            for (const Completion& completion : machine_.poll()) { finish(completion); }
+        }
+        return pending_.empty() && under_way_ == 0;
+    }
+
+    /// Steps begun or finished so far: unchanged after progress() means that there was nothing to
+    /// do.
+    uint64_t advances() const { return advances_; }
+    /// Sends and receives that have begun and not ended.
+    uint32_t under_way() const { return under_way_; }
+
+  private:
+    void begin_or_keep(uint32_t index) {
+        const Step& step = schedule_.steps[index];
+        if (step.wait != Step::none && machine_.counter(step.wait) < step.needed) {
+            pending_.push_back(index);
+            return;
+        }
+        ++advances_;
+        begin(step, index);
+    }
+
+    void begin(const Step& step, uint32_t index) {
+        std::byte* const memory = machine_.arena() + step.arena;
+        switch (step.action) {
+        case Action::copy: machine_.copy(step.item, step.other_item, step.bytes); break;
+        case Action::pack: machine_.pack(step.item, step.offset, step.bytes, memory); break;
+        case Action::unpack: unpack(step); break;
+        case Action::send_piece:
+            write_header(step, memory);
+            machine_.send(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
+            ++under_way_;
+            return;
+        case Action::receive_piece:
+            machine_.receive(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
+            ++under_way_;
+            return;
+        case Action::send_direct:
+            machine_.send_item(step.peer, step.item, index);
+            ++under_way_;
+            return;
+        case Action::receive_direct:
+            machine_.receive_item(step.peer, step.item, index);
+            ++under_way_;
+            return;
+        }
+        done(step);
+    }
+
+    void done(const Step& step) {
+        if (step.signal != Step::none) { machine_.signal(step.signal); }
+    }
+
+    void finish(const Completion& completion) {
+        const Step& step = schedule_.steps[completion.step];
+        --under_way_;
+        ++advances_;
+        if (step.action == Action::receive_piece) {
+            check_piece(step, completion);
+        } else if (completion.failed) {
+            machine_.mismatch(step.peer);
+        }
+        done(step);
+    }
+
+    void write_header(const Step& step, std::byte* memory) {
+        const PieceHeader header{step.fingerprint, call_, step.table_entries};
+        std::memcpy(memory, &header, sizeof header);
+        if (step.table_entries > 0) {
+            std::memcpy(memory + sizeof header, schedule_.tables.data() + step.first_table_entry,
+                        sizeof(uint64_t) * step.table_entries);
+        }
+    }
+
+    /// A piece that does not carry the traffic which this node expects is marked, for the ranks
+    /// that unpack it.
+    void check_piece(const Step& step, const Completion& completion) {
+        std::byte* const memory = machine_.arena() + step.arena;
+        PieceHeader header;
+        std::memcpy(&header, memory, sizeof header);
+        const bool complete =
+            completion.bytes >= sizeof header &&
+            (header.table_entries > 0 || completion.bytes == sizeof header + step.bytes);
+        if (!completion.failed && complete && header.fingerprint == step.fingerprint &&
+            header.call == call_) {
+            return;
+        }
+        header.fingerprint = ~step.fingerprint;
+        std::memcpy(memory, &header, sizeof header);
+        machine_.mismatch(step.peer);
+    }
+
+    void unpack(const Step& step) {
+        const std::byte* from = machine_.arena() + step.arena;
+        if (step.piece != Step::no_piece) {
+            const std::byte* const piece = machine_.arena() + step.piece;
+            PieceHeader header;
+            std::memcpy(&header, piece, sizeof header);
+            if (header.fingerprint != step.fingerprint) {
+                machine_.mismatch(step.peer);
+                return;
+            }
+            if (header.table_entries > 0) {
+                uint64_t position = 0;
+                std::memcpy(&position, piece + sizeof header + sizeof position * step.segment,
+                            sizeof position);
+                from = piece + position;
+            }
+        }
+        machine_.unpack(step.item, step.offset, step.bytes, from);
+    }
+
+    const Schedule& schedule_;
+    Machine& machine_;
+    const uint32_t call_;
+    bool begun_ = false;
+    std::vector<uint32_t> pending_;
+    std::vector<uint32_t> spare_;
+    uint32_t under_way_ = 0;
+    uint64_t advances_ = 0;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "runtime/communicator.hpp"
+#include "runtime/report.hpp"
+#include "runtime/world.hpp"
+
+namespace nodeaware {
+
+/// The state of the library between MPI_Init and MPI_Finalize.
+struct Library {
+    World world;
+    Report report;
+};
+
+/// Moves the messages of `exchange`, which belong to a call on `comm`, by `strategy`. Collective
+/// over the communicator. Returns what the application's call is to return, after its error handler
+/// has been called if that is an error. Fills in `record`.
+int execute(MPI_Comm comm, Communicator& communicator, const Exchange& exchange,
+            const Strategy& strategy, CallRecord& record);
+
+} // namespace nodeaware

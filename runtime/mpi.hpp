@@ -1,0 +1,100 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <stdexcept>
+#include <string>
+
+/// The MPI functions that the library itself uses, found below the preloaded library: other tools
+/// that sit between it and MPI see its calls, those above it do not.
+#define NODEAWARE_MPI_FUNCTIONS(X)                                                                 \
+    X(Abort)                                                                                       \
+    X(Allgather)                                                                                   \
+    X(Allreduce)                                                                                   \
+    X(Bcast)                                                                                       \
+    X(Cart_create)                                                                                 \
+    X(Cart_shift)                                                                                  \
+    X(Cartdim_get)                                                                                 \
+    X(Comm_call_errhandler)                                                                        \
+    X(Comm_create)                                                                                 \
+    X(Comm_create_keyval)                                                                          \
+    X(Comm_free)                                                                                   \
+    X(Comm_get_attr)                                                                               \
+    X(Comm_get_errhandler)                                                                         \
+    X(Comm_group)                                                                                  \
+    X(Comm_rank)                                                                                   \
+    X(Comm_remote_size)                                                                            \
+    X(Comm_set_attr)                                                                               \
+    X(Comm_set_errhandler)                                                                         \
+    X(Comm_size)                                                                                   \
+    X(Comm_split_type)                                                                             \
+    X(Comm_test_inter)                                                                             \
+    X(Dist_graph_create_adjacent)                                                                  \
+    X(Dist_graph_neighbors)                                                                        \
+    X(Dist_graph_neighbors_count)                                                                  \
+    X(Errhandler_free)                                                                             \
+    X(Error_string)                                                                                \
+    X(Get_count)                                                                                   \
+    X(Graph_neighbors)                                                                             \
+    X(Graph_neighbors_count)                                                                       \
+    X(Group_free)                                                                                  \
+    X(Group_translate_ranks)                                                                       \
+    X(Iprobe)                                                                                      \
+    X(Irecv)                                                                                       \
+    X(Isend)                                                                                       \
+    X(Neighbor_alltoall)                                                                           \
+    X(Neighbor_alltoallv)                                                                          \
+    X(Neighbor_alltoallw)                                                                          \
+    X(Pack)                                                                                        \
+    X(Recv)                                                                                        \
+    X(Reduce)                                                                                      \
+    X(Send)                                                                                        \
+    X(Testsome)                                                                                    \
+    X(Topo_test)                                                                                   \
+    X(Type_create_keyval)                                                                          \
+    X(Type_free)                                                                                   \
+    X(Type_get_attr)                                                                               \
+    X(Type_get_contents)                                                                           \
+    X(Type_get_envelope)                                                                           \
+    X(Type_get_extent_x)                                                                           \
+    X(Type_get_true_extent_x)                                                                      \
+    X(Type_set_attr)                                                                               \
+    X(Type_size_x)                                                                                 \
+    X(Unpack)
+
+#define NODEAWARE_MPI_LARGE_FUNCTIONS(X)                                                           \
+    X(Isend_c)                                                                                     \
+    X(Irecv_c)
+
+namespace nodeaware {
+
+struct Mpi {
+#define X(name) decltype(&::MPI_##name) name = nullptr;
+    NODEAWARE_MPI_FUNCTIONS(X)
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+    NODEAWARE_MPI_LARGE_FUNCTIONS(X)
+#endif
+#undef X
+};
+
+/// Filled by load_mpi(), constant afterwards.
+extern Mpi mpi;
+
+/// Finds all functions with `next`. Returns the name of one that is missing, or nullptr.
+const char* load_mpi(void* (*next)(const char* name));
+
+/// An MPI function failed inside the library.
+struct MpiError : std::runtime_error {
+    MpiError(int error_code, const char* function);
+    int code;
+};
+
+/// Calls mpi.FUNCTION(arguments) and throws MpiError if it fails: MPI_CALL(Comm_rank, comm, &rank).
+#define MPI_CALL(function, ...)                                                                    \
+    do {                                                                                           \
+        if (const int code_ = ::nodeaware::mpi.function(__VA_ARGS__); code_ != MPI_SUCCESS) {      \
+            throw ::nodeaware::MpiError(code_, "MPI_" #function);                                  \
+        }                                                                                          \
+    } while (false)
+
+} // namespace nodeaware

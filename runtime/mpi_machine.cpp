@@ -1,0 +1,163 @@
+#include "runtime/mpi_machine.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace nodeaware {
+
+void Exchange::clear() {
+    traffic.outgoing.clear();
+    traffic.incoming.clear();
+    outgoing.clear();
+    incoming.clear();
+    staged.clear();
+}
+
+template <class Work> void MpiMachine::guarded(Work work) {
+    try {
+        work();
+    } catch (const MpiError& error) { fail(error.code); } catch (const std::bad_alloc&) {
+        fail(MPI_ERR_NO_MEM);
+    }
+}
+
+void MpiMachine::fail(int code) {
+    if (error_ == MPI_SUCCESS) { error_ = code; }
+}
+
+void MpiMachine::mismatch(int /*peer*/) { fail(MPI_ERR_TRUNCATE); }
+
+void MpiMachine::pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
+    const UserMemory& memory = exchange_.outgoing[item];
+    if (memory.dense != nullptr) {
+        std::copy_n(memory.dense + offset, bytes, to);
+    } else if (bytes == memory.bytes) {
+        guarded([&] { pack_user_memory(memory, to, comm_); });
+    } else {
+        guarded([&] {
+            Staged& staged = staged_outgoing_[item];
+            if (staged.bytes.empty()) {
+                staged.bytes.resize(memory.bytes);
+                pack_user_memory(memory, staged.bytes.data(), comm_);
+            }
+            std::copy_n(staged.bytes.data() + offset, bytes, to);
+            staged.done += bytes;
+            if (staged.done == memory.bytes) { staged_outgoing_.erase(item); }
+        });
+    }
+}
+
+void MpiMachine::unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from) {
+    const UserMemory& memory = exchange_.incoming[item];
+    if (memory.dense != nullptr) {
+        std::copy_n(from, bytes, memory.dense + offset);
+    } else if (bytes == memory.bytes) {
+        guarded([&] { unpack_user_memory(memory, from, comm_); });
+    } else {
+        guarded([&] {
+            Staged& staged = staged_incoming_[item];
+            if (staged.bytes.empty()) { staged.bytes.resize(memory.bytes); }
+            std::copy_n(from, bytes, staged.bytes.data() + offset);
+            staged.done += bytes;
+            if (staged.done == memory.bytes) {
+                unpack_user_memory(memory, staged.bytes.data(), comm_);
+                staged_incoming_.erase(item);
+            }
+        });
+    }
+}
+
+void MpiMachine::copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
+    const UserMemory& from = exchange_.outgoing[item];
+    const UserMemory& to = exchange_.incoming[other_item];
+    if (from.dense != nullptr) {
+        unpack(other_item, 0, bytes, from.dense);
+    } else if (to.dense != nullptr) {
+        pack(item, 0, bytes, to.dense);
+    } else {
+        guarded([&] {
+            std::vector<std::byte> buffer(from.bytes);
+            pack_user_memory(from, buffer.data(), comm_);
+            unpack(other_item, 0, bytes, buffer.data());
+        });
+    }
+}
+
+void MpiMachine::begun(int code, MPI_Request request, uint32_t step) {
+    if (code != MPI_SUCCESS) {
+        fail(code);
+        failed_to_begin_.push_back({step, 0, true});
+        return;
+    }
+    requests_.push_back(request);
+    steps_.push_back(step);
+}
+
+void MpiMachine::send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, peer,
+                               tags::of(tags::Kind::piece, operation_), comm_, &request);
+    begun(code, request, step);
+}
+
+void MpiMachine::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, peer,
+                               tags::of(tags::Kind::piece, operation_), comm_, &request);
+    begun(code, request, step);
+}
+
+void MpiMachine::send_item(int peer, uint32_t item, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = begin_send(exchange_.outgoing[item], peer,
+                                tags::of(tags::Kind::direct, operation_), comm_, &request);
+    begun(code, request, step);
+}
+
+void MpiMachine::receive_item(int peer, uint32_t item, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = begin_receive(exchange_.incoming[item], peer,
+                                   tags::of(tags::Kind::direct, operation_), comm_, &request);
+    begun(code, request, step);
+}
+
+std::span<const Completion> MpiMachine::poll() {
+    completions_.clear();
+    completions_.swap(failed_to_begin_);
+    if (requests_.empty()) { return completions_; }
+    const auto count = requests_.size();
+    indices_.resize(count);
+    statuses_.resize(count);
+    int done = 0;
+    const int code = mpi.Testsome(static_cast<int>(count), requests_.data(), &done, indices_.data(),
+                                  statuses_.data());
+    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+        fail(code); // nothing is known of the requests any more: give up on them all
+        for (const uint32_t step : steps_) { completions_.push_back({step, 0, true}); }
+        requests_.clear();
+        steps_.clear();
+        return completions_;
+    }
+    for (int i = 0; i < done; ++i) {
+        const MPI_Status& status = statuses_[static_cast<size_t>(i)];
+        const bool failed = code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS;
+        if (failed) { fail(status.MPI_ERROR); }
+        int bytes = 0;
+        if (mpi.Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) {
+            bytes = 0;
+        }
+        completions_.push_back({steps_[static_cast<size_t>(indices_[static_cast<size_t>(i)])],
+                                static_cast<uint64_t>(bytes), failed});
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (requests_[i] == MPI_REQUEST_NULL) { continue; }
+        requests_[kept] = requests_[i];
+        steps_[kept++] = steps_[i];
+    }
+    requests_.resize(kept);
+    steps_.resize(kept);
+    return completions_;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "runtime/exchange.hpp"
+#include "runtime/execution.hpp"
+#include "runtime/node_arena.hpp"
+#include "runtime/tags.hpp"
+
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace nodeaware {
+
+/// The Machine of Execution that moves the bytes of an application: user memory, node arena and MPI
+/// messages on a private communicator. Failures do not stop an execution, for other ranks wait for
+/// its signals; the first is kept.
+class MpiMachine {
+  public:
+    MpiMachine(MPI_Comm comm, NodeArena& arena, const Exchange& exchange, uint32_t operation)
+        : comm_(comm), arena_(arena), exchange_(exchange), operation_(operation) {}
+
+    std::byte* arena() { return arena_.data(operation_); }
+    uint32_t counter(int32_t number) const { return arena_.counter(operation_, number); }
+    void signal(int32_t number) { arena_.signal(operation_, number); }
+
+    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to);
+    void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from);
+    void copy(uint32_t item, uint32_t other_item, uint64_t bytes);
+
+    void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step);
+    void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step);
+    void send_item(int peer, uint32_t item, uint32_t step);
+    void receive_item(int peer, uint32_t item, uint32_t step);
+    std::span<const Completion> poll();
+
+    void mismatch(int peer);
+
+    /// MPI_SUCCESS or the code of the first failure.
+    int error() const { return error_; }
+
+  private:
+    void begun(int code, MPI_Request request, uint32_t step);
+    void fail(int code);
+    /// Runs `work` and keeps the error that it throws.
+    template <class Work> void guarded(Work work);
+
+    MPI_Comm comm_;
+    NodeArena& arena_;
+    const Exchange& exchange_;
+    uint32_t operation_;
+    int error_ = MPI_SUCCESS;
+
+    std::vector<MPI_Request> requests_;
+    std::vector<uint32_t> steps_; ///< of requests_, one by one
+    std::vector<int> indices_;
+    std::vector<MPI_Status> statuses_;
+    std::vector<Completion> completions_;
+    std::vector<Completion> failed_to_begin_;
+
+    /// Packed copies of messages with scattered bytes that travel in parts.
+    struct Staged {
+        std::vector<std::byte> bytes;
+        uint64_t done = 0;
+    };
+    std::unordered_map<uint32_t, Staged> staged_outgoing_;
+    std::unordered_map<uint32_t, Staged> staged_incoming_;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace nodeaware {
+
+/// The operations that can be rerouted. Options, reports and traces know them by these names.
+enum class Operation {
+    alltoall,
+    alltoallv,
+    alltoallw,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw,
+    neighbor_allgather,
+    neighbor_allgatherv,
+};
+
+inline constexpr std::array<std::string_view, 8> operation_names = {
+    "alltoall",           "alltoallv",          "alltoallw",          "neighbor_alltoall",
+    "neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgather", "neighbor_allgatherv",
+};
+
+inline constexpr size_t operation_count = operation_names.size();
+
+constexpr std::string_view name_of(Operation operation) {
+    return operation_names[static_cast<size_t>(operation)];
+}
+
+} // namespace nodeaware

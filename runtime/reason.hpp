@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace nodeaware {
+
+/// Why a call stays with MPI. Reports count calls by these.
+enum class Reason {
+    none,
+    chosen,
+    intercommunicator,
+    foreign_ranks,
+    one_node,
+    one_rank_per_node,
+    no_resources,
+    large_blocks,
+    empty,
+    invalid_arguments,
+};
+
+inline constexpr std::array<std::string_view, 10> reason_texts = {
+    "rerouted",
+    "the configuration says native",
+    "intercommunicator",
+    "ranks from outside MPI_COMM_WORLD",
+    "all ranks on one node",
+    "one rank on each node",
+    "no private communicator or shared memory",
+    "large blocks",
+    "nothing to send",
+    "arguments that MPI will refuse",
+};
+
+inline constexpr size_t reason_count = reason_texts.size();
+
+constexpr std::string_view text_of(Reason reason) {
+    return reason_texts[static_cast<size_t>(reason)];
+}
+
+} // namespace nodeaware

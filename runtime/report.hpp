@@ -1,0 +1,63 @@
+#pragma once
+
+#include "runtime/operation.hpp"
+#include "runtime/reason.hpp"
+#include "runtime/world.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace nodeaware {
+
+/// What one call came to, for NODEAWARE_REPORT and NODEAWARE_TRACE.
+struct CallRecord {
+    Operation operation = Operation::alltoallv;
+    Reason reason = Reason::none;
+    std::string_view strategy = "native";
+    bool built = false;         ///< a schedule was built for it
+    uint64_t bytes = 0;         ///< that this rank sends
+    uint64_t node_messages = 0; ///< to other nodes, as the application sends them
+    uint64_t node_bytes = 0;
+    uint64_t sent_messages = 0; ///< to other nodes, as they were sent
+    uint64_t sent_bytes = 0;
+    double seconds = 0;
+};
+
+/// Counts calls; threads may count at the same time.
+class Report {
+  public:
+    /// Opens the trace of this rank if the options ask for one.
+    void open(const World& world);
+    bool wants_times() const { return wants_times_; }
+    void add(const CallRecord& record);
+
+    /// Collective over MPI_COMM_WORLD: rank 0 prints the sums over all ranks, if the options ask
+    /// for it.
+    void close(const World& world);
+
+  private:
+    enum Column {
+        native,
+        rerouted,
+        built,
+        bytes,
+        node_messages,
+        node_bytes,
+        sent_messages,
+        sent_bytes,
+        nanoseconds,
+        columns
+    };
+    using Row = std::array<std::atomic<uint64_t>, columns>;
+
+    void write_trace(const CallRecord& record);
+
+    std::array<Row, operation_count> rows_{};
+    std::array<std::atomic<uint64_t>, reason_count> reasons_{};
+    bool wants_times_ = false;
+    int trace_ = -1; ///< file descriptor
+};
+
+} // namespace nodeaware
