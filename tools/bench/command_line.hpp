@@ -1,0 +1,15 @@
+// The start and the end that both programs share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <mpi.h>
+
+#include <functional>
+
+namespace bench {
+
+// Initializes MPI, parses the command line, runs `body`, finalizes MPI; returns the exit status.
+// `body` gets a duplicate of MPI_COMM_WORLD for everything that is not measured.
+int run_program(int argc, char** argv, CLI::App& app, const std::function<int(MPI_Comm)>& body);
+
+} // namespace bench

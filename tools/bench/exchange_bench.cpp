@@ -1,0 +1,283 @@
+// exchange_bench: times MPI_X and PMPI_X alternately in one run, and checks every byte. It knows
+// nothing of the library: preloaded, MPI_X is rerouted and PMPI_X native; without, both are native.
+#include "command_line.hpp"
+#include "json_file.hpp"
+#include "measurement.hpp"
+#include "pattern.hpp"
+#include "program.hpp"
+#include "report.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace bench;
+
+struct Options {
+    std::vector<std::string> patterns;
+    std::vector<std::string> operations{"alltoallv"};
+    PatternOptions pattern;
+    Settings settings;
+    std::string alternate = "iteration";
+    std::string only = "both";
+    bool no_sync = false;
+    double shared_clock_ms = 0;
+    bool shared_clock = false;
+    bool print_messages = false;
+    std::string json;
+};
+
+struct Case {
+    const Pattern* pattern;
+    const Operation* operation;
+};
+
+std::string operation_names() {
+    std::string names;
+    for (const Operation& operation : operations())
+        names += (names.empty() ? "" : ", ") + std::string(operation.name);
+    return names;
+}
+
+void add_measurement_options(CLI::App& app, Options& options) {
+    Settings& settings = options.settings;
+    app.add_option("--iterations", settings.iterations, "Timed calls per repeat and form")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    app.add_option("--warmup", settings.warmup, "Calls of each form before the first repeat")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    app.add_option("--repeats", settings.repeats, "Repeats; medians are taken over them")
+        ->check(CLI::Range(1, 100000))
+        ->capture_default_str();
+    app.add_option("--alternate", options.alternate,
+                   "Change between native and rerouted after every: iteration, repeat")
+        ->check(CLI::IsMember({"iteration", "repeat"}))
+        ->capture_default_str();
+    CLI::Option* only =
+        app.add_option("--only", options.only, "Run only one form: native (PMPI_X), mpi (MPI_X)")
+            ->check(CLI::IsMember({"native", "mpi"}));
+    // With both forms, a rerouted call that is not finished everywhere would meet a native one.
+    CLI::Option* no_sync =
+        app.add_flag("--no-sync", options.no_sync, "No barrier between timed calls (with --only)")
+            ->needs(only);
+    CLI::Option* calls =
+        app.add_option(
+               "--calls", settings.calls,
+               "After set-up and warm-up, only make so many calls without barriers, check them "
+               "and print one line: to count what goes over the wire (with --only)")
+            ->check(CLI::PositiveNumber)
+            ->needs(only);
+    app.add_option("--shared-clock", options.shared_clock_ms,
+                   "All ranks are on one machine: start every call at a common moment of its "
+                   "clock, so many ms after rank 0 announces it, when the wire is idle again")
+        ->check(CLI::Range(0.0, 1e5))
+        ->excludes(no_sync)
+        ->excludes(calls);
+}
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("--pattern", options.patterns, "Who sends how much to whom; several: a grid")
+        ->required();
+    app.add_option("--operation", options.operations, "One or more, or all; see below")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_flag("--periodic", options.pattern.periodic, "The grid of the halo patterns wraps");
+    app.add_flag("--fixed-sizes", options.pattern.fixed_sizes,
+                 "Messages of the random pattern have all the same size");
+    add_measurement_options(app, options);
+    app.add_flag("--print-messages", options.print_messages,
+                 "Only print each message of the patterns: source destination bytes");
+    app.add_option("--json", options.json, "Write everything to this file");
+    app.footer("Patterns:\n" + pattern_help() + "\nOperations:\n  " + operation_names());
+}
+
+// From what is on the command line to what the measurement takes.
+void complete(Options& options, const CLI::App& app) {
+    options.shared_clock = app.count("--shared-clock") > 0;
+    if (options.shared_clock) options.settings.start = StartLine::Mode::shared_clock;
+    options.settings.alternate_repeats = options.alternate == "repeat";
+    if (options.only == "native") options.settings.only = Only::native;
+    if (options.only == "mpi") options.settings.only = Only::mpi;
+    options.settings.pause = options.shared_clock_ms * 1e-3;
+    if (options.no_sync || options.settings.calls > 0)
+        options.settings.start = StartLine::Mode::none;
+}
+
+std::vector<const Operation*> chosen_operations(const std::vector<std::string>& names) {
+    std::vector<const Operation*> chosen;
+    for (const std::string& name : names) {
+        if (name == "all") {
+            for (const Operation& operation : operations()) chosen.push_back(&operation);
+            continue;
+        }
+        const Operation* operation = find_operation(name);
+        if (operation == nullptr) {
+            throw InputError("unknown operation '" + name + "'; the operations are " +
+                             operation_names() + ", all");
+        }
+        chosen.push_back(operation);
+    }
+    return chosen;
+}
+
+// Why an operation cannot do a pattern; empty: it can.
+std::string obstacle(const Operation& operation, const Pattern& pattern, int ranks, Only only,
+                     const std::string& mpi_library) {
+    if (operation.only_uniform && !pattern.uniform) return "only for the uniform pattern";
+    if (only != Only::mpi && has_defect(operation, pattern, ranks, mpi_library))
+        return "native MPICH 4.0 fails where a rank has more neighbours one way than the other";
+    return {};
+}
+
+// All pairs of pattern and operation that fit together, checked before anything runs.
+std::vector<Case> make_cases(const std::vector<Pattern>& patterns,
+                             const std::vector<const Operation*>& chosen, Only only, int rank,
+                             int ranks) {
+    const std::string mpi_library = mpi_library_version();
+    std::vector<Case> cases;
+    for (const Pattern& pattern : patterns) {
+        for (const Operation* operation : chosen) {
+            const std::string reason = obstacle(*operation, pattern, ranks, only, mpi_library);
+            if (reason.empty()) {
+                check_sizes(pattern, *operation, ranks);
+                cases.push_back({&pattern, operation});
+            } else if (rank == 0) {
+                std::fprintf(stderr, "exchange_bench: skipped: %s of %s: %s\n", operation->name,
+                             pattern.spec.c_str(), reason.c_str());
+            }
+        }
+    }
+    if (cases.empty()) throw InputError("nothing is left to measure");
+    return cases;
+}
+
+void print_messages(const std::vector<Pattern>& patterns) {
+    for (const Pattern& pattern : patterns) {
+        std::printf("# %s\n", pattern.spec.c_str());
+        for (const Message& message : pattern.messages) {
+            std::printf("%d %d %lld\n", message.source, message.destination,
+                        static_cast<long long>(message.bytes));
+        }
+    }
+}
+
+nlohmann::ordered_json describe_run(const Options& options, const CLI::App& app, int ranks) {
+    const Settings& settings = options.settings;
+    nlohmann::ordered_json json{
+        {"program", app.get_name()}, {"mpi_library", mpi_library_version()}, {"ranks", ranks}};
+    const char* start = settings.start == StartLine::Mode::none ? "none"
+                        : options.shared_clock                  ? "shared_clock"
+                                                                : "barrier";
+    json["options"] = {{"pattern", options.patterns},
+                       {"operation", options.operations},
+                       {"periodic", options.pattern.periodic},
+                       {"fixed_sizes", options.pattern.fixed_sizes},
+                       {"iterations", settings.iterations},
+                       {"warmup", settings.warmup},
+                       {"repeats", settings.repeats},
+                       {"calls", settings.calls},
+                       {"alternate", options.alternate},
+                       {"forms", options.only},
+                       {"start", start},
+                       {"shared_clock_ms", options.shared_clock_ms}};
+    if (options.shared_clock) {
+        json["last_moment"] =
+            StartLine(settings.start, settings.pause, ranks).spins() ? "spin" : "sleep";
+    }
+    json["complete"] = false;
+    json["cases"] = nlohmann::ordered_json::array();
+    return json;
+}
+
+// Rank 0's output. The JSON file is written after every case, so that a run that is cut short
+// leaves what it has measured, and a file that cannot be written is known at once.
+class Output {
+  public:
+    Output(const Options& options, const std::vector<Case>& cases, const CLI::App& app,
+           MPI_Comm control)
+        : options_(options), control_(control) {
+        int ranks = 0;
+        check(MPI_Comm_rank(control, &rank_), "MPI_Comm_rank");
+        check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
+        json_ = describe_run(options, app, ranks);
+        save();
+        std::vector<std::string> labels;
+        std::vector<std::string> names;
+        for (const Case& one : cases) {
+            labels.push_back(one.pattern->label);
+            names.emplace_back(one.operation->name);
+        }
+        table_ = std::make_unique<Table>(labels, names, options.shared_clock);
+        if (rank_ == 0 && options.settings.calls == 0) table_->print_header();
+    }
+
+    void add(const CaseResult& result, bool last) {
+        if (rank_ == 0) {
+            if (options_.settings.calls > 0) {
+                print_calls(result, options_.settings.calls);
+            } else {
+                table_->print(result);
+            }
+            print_wrong_data(result);
+            json_["cases"].push_back(to_json(result));
+            json_["complete"] = last;
+        }
+        save();
+    }
+
+  private:
+    void save() {
+        if (options_.json.empty()) return;
+        throw_everywhere(rank_ == 0 ? write_json(options_.json, json_) : "", control_);
+    }
+
+    const Options& options_;
+    MPI_Comm control_;
+    int rank_ = 0;
+    nlohmann::ordered_json json_;
+    std::unique_ptr<Table> table_;
+};
+
+int run(Options& options, const CLI::App& app, MPI_Comm control) {
+    int rank = 0;
+    int ranks = 0;
+    check(MPI_Comm_rank(control, &rank), "MPI_Comm_rank");
+    check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
+    complete(options, app);
+    const std::vector<const Operation*> chosen = chosen_operations(options.operations);
+    const std::vector<Pattern> patterns =
+        share_patterns(options.patterns, options.pattern, control);
+    if (options.print_messages) {
+        if (rank == 0) print_messages(patterns);
+        return exit_ok;
+    }
+    const std::vector<Case> cases =
+        make_cases(patterns, chosen, options.settings.only, rank, ranks);
+    Output output(options, cases, app, control);
+    std::int64_t wrong_bytes = 0;
+    for (const Case& one : cases) {
+        const CaseResult result = measure(*one.pattern, *one.operation, options.settings, control);
+        wrong_bytes += result.wrong_bytes();
+        output.add(result, &one == &cases.back());
+    }
+    return wrong_bytes == 0 ? exit_ok : exit_wrong_data;
+}
+
+} // namespace
+
+int main(int argc, char** argv) try {
+    CLI::App app("Times MPI exchanges, rerouted (MPI_X) and native (PMPI_X) side by side",
+                 "exchange_bench");
+    Options options;
+    add_options(app, options);
+    return run_program(argc, argv, app,
+                       [&](MPI_Comm control) { return run(options, app, control); });
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
+    return bench::exit_bad_input;
+}

@@ -1,0 +1,138 @@
+#include "layout.hpp"
+
+#include <algorithm>
+
+namespace bench {
+namespace {
+
+constexpr int gap = 16;      // around every block, to notice writes beyond its ends
+constexpr int alignment = 8; // Alltoallw sends whole 8-byte elements where it can
+constexpr unsigned char canary = 0xA5;
+constexpr int any_destination = -1; // of a block that goes to several ranks
+
+std::uint64_t mix(std::uint64_t x) { // the finalizer of splitmix64
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31);
+}
+
+// The bytes of one message: a linear congruence of which the top byte is taken, so that a
+// message that is shifted, swapped with another or left over from an earlier call is noticed.
+class Content {
+  public:
+    Content(int source, int destination, std::int64_t call) {
+        const auto pair = static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32 |
+                          static_cast<std::uint32_t>(destination);
+        start_ = mix(mix(pair + 1) + static_cast<std::uint64_t>(call));
+    }
+    unsigned char operator[](int byte) const {
+        const std::uint64_t x = start_ + static_cast<std::uint64_t>(byte) * 0x9E3779B97F4A7C15U;
+        return static_cast<unsigned char>(x >> 56);
+    }
+
+  private:
+    std::uint64_t start_;
+};
+
+int add_block(std::vector<Block>& blocks, int peer, std::int64_t bytes, int end, bool contiguous) {
+    if (!contiguous) end = (end + alignment - 1) / alignment * alignment;
+    blocks.push_back({peer, static_cast<int>(bytes), end});
+    return end + static_cast<int>(bytes) + (contiguous ? 0 : gap);
+}
+
+void note(WrongData& wrong, const WrongData& found) {
+    const std::int64_t bytes = wrong.bytes + 1;
+    if (wrong.bytes == 0) wrong = found;
+    wrong.bytes = bytes;
+}
+
+} // namespace
+
+std::vector<Message> apply_rule(std::vector<Message> messages, BlockRule rule) {
+    if (rule == BlockRule::per_message) return messages;
+    const auto smaller = [](const Message& a, const Message& b) { return a.bytes < b.bytes; };
+    for (auto begin = messages.begin(); begin != messages.end();) {
+        const auto end = rule == BlockRule::one_size
+                             ? messages.end()
+                             : std::find_if(begin, messages.end(), [&](const Message& m) {
+                                   return m.source != begin->source;
+                               });
+        const std::int64_t bytes = std::max_element(begin, end, smaller)->bytes;
+        for (; begin != end; ++begin) begin->bytes = bytes;
+    }
+    return messages;
+}
+
+LargestBuffer largest_buffer(const std::vector<Message>& messages, int ranks) {
+    std::vector<std::int64_t> sent(static_cast<std::size_t>(ranks), gap);
+    std::vector<std::int64_t> received = sent;
+    for (const Message& message : messages) {
+        // Not the sum of 64-bit sizes without a bound: it must not wrap around.
+        const std::int64_t bytes = std::min(message.bytes, std::int64_t{1} << 40);
+        sent[static_cast<std::size_t>(message.source)] += bytes + gap + alignment;
+        received[static_cast<std::size_t>(message.destination)] += bytes + gap + alignment;
+    }
+    LargestBuffer largest;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        const std::int64_t bytes = std::max(sent[r], received[r]);
+        if (bytes > largest.bytes) largest = {rank, bytes};
+    }
+    return largest;
+}
+
+Buffers::Buffers(const std::vector<Message>& messages, int rank, const Placement& placement)
+    : rank_(rank), one_block_(placement.rule != BlockRule::per_message) {
+    int send_end = gap;
+    int receive_end = gap;
+    for (const Message& message : messages) {
+        if (message.source == rank) {
+            if (one_block_ && !sends_.empty()) {
+                sends_.push_back({message.destination, sends_[0].bytes, sends_[0].offset});
+            } else {
+                send_end = add_block(sends_, message.destination, message.bytes, send_end,
+                                     placement.contiguous);
+            }
+        }
+        if (message.destination == rank) {
+            receive_end = add_block(receives_, message.source, message.bytes, receive_end,
+                                    placement.contiguous);
+        }
+    }
+    send_.resize(static_cast<std::size_t>(send_end) + gap);
+    receive_.resize(static_cast<std::size_t>(receive_end) + gap);
+}
+
+void Buffers::fill(std::int64_t call) {
+    for (const Block& block : sends_) {
+        const Content content(rank_, one_block_ ? any_destination : block.peer, call);
+        unsigned char* data = send_.data() + block.offset;
+        for (int i = 0; i < block.bytes; ++i) data[i] = content[i];
+        if (one_block_) break;
+    }
+    std::fill(receive_.begin(), receive_.end(), canary);
+}
+
+void Buffers::verify(std::int64_t call, WrongData& wrong) const {
+    int end = 0; // of what has been looked at
+    for (const Block& block : receives_) {
+        verify_gap(end, block.offset, call, wrong);
+        const Content content(block.peer, one_block_ ? any_destination : rank_, call);
+        const unsigned char* data = receive_.data() + block.offset;
+        for (int i = 0; i < block.bytes; ++i) {
+            if (data[i] != content[i])
+                note(wrong, {0, call, rank_, block.peer, i, content[i], data[i]});
+        }
+        end = block.offset + block.bytes;
+    }
+    verify_gap(end, static_cast<int>(receive_.size()), call, wrong);
+}
+
+void Buffers::verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) const {
+    for (int i = begin; i < end; ++i) {
+        const unsigned char found = receive_[static_cast<std::size_t>(i)];
+        if (found != canary) note(wrong, {0, call, rank_, no_source, i, canary, found});
+    }
+}
+
+} // namespace bench

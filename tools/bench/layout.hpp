@@ -1,0 +1,76 @@
+// Where one rank's messages lie in its buffers, what they hold, and whether they arrived.
+#pragma once
+
+#include "pattern.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+
+// How an operation turns the messages of a pattern into its own.
+enum class BlockRule {
+    per_message, // every message as the pattern has it
+    per_source,  // a rank sends one block, of its largest size, to all its neighbours
+    one_size     // the same, and all ranks' blocks have the same size
+};
+
+struct Placement {
+    BlockRule rule = BlockRule::per_message;
+    bool contiguous = false; // no gaps between blocks: the operation takes no displacements
+};
+
+std::vector<Message> apply_rule(std::vector<Message> messages, BlockRule rule);
+
+// The largest size that some rank's send or receive buffer will have, and that rank.
+struct LargestBuffer {
+    int rank = 0;
+    std::int64_t bytes = 0;
+};
+LargestBuffer largest_buffer(const std::vector<Message>& messages, int ranks);
+
+struct Block {
+    int peer;
+    int bytes;
+    int offset;
+};
+
+struct WrongData {
+    std::int64_t bytes = 0; // how many are wrong; the rest describes the first
+    std::int64_t call = 0;
+    int rank = 0;
+    int source = 0; // no_source: outside every message
+    int byte = 0;   // within the message, or within the buffer if outside
+    int expected = 0;
+    int found = 0;
+};
+constexpr int no_source = -1;
+
+class Buffers {
+  public:
+    // `messages`: after apply_rule, of all ranks, sorted.
+    Buffers(const std::vector<Message>& messages, int rank, const Placement& placement);
+
+    const std::vector<Block>& sends() const { return sends_; }
+    const std::vector<Block>& receives() const { return receives_; }
+    unsigned char* send_data() { return send_.data(); }
+    unsigned char* receive_data() { return receive_.data(); }
+
+    // Before a call: what this rank sends, different in every call; canaries where it receives.
+    void fill(std::int64_t call);
+    // After it: every received byte, and every byte around the messages. Adds to `wrong`.
+    void verify(std::int64_t call, WrongData& wrong) const;
+
+  private:
+    void verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) const;
+
+    int rank_;
+    bool one_block_; // all sends share one block
+    std::vector<Block> sends_;
+    std::vector<Block> receives_;
+    std::vector<unsigned char> send_;
+    std::vector<unsigned char> receive_;
+};
+
+} // namespace bench

@@ -1,0 +1,24 @@
+// Reader of MatrixMarket coordinate files. Only the places of the entries are kept: the values
+// do not matter for who needs what from whom.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct Matrix {
+    struct Entry {
+        std::int64_t row;
+        std::int64_t column;
+    };
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::vector<Entry> entries; // from zero; the mirrored half of symmetric files included
+};
+
+// Throws InputError, which names file and line, if the file is not what it should be.
+Matrix read_matrix_market(const std::string& path);
+
+} // namespace bench

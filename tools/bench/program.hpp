@@ -1,0 +1,33 @@
+// What both programs share: errors that all ranks see alike, the clock, the MPI library's name.
+#pragma once
+
+#include <mpi.h>
+
+#include <stdexcept>
+#include <string>
+#include <time.h>
+
+namespace bench {
+
+enum ExitStatus { exit_ok = 0, exit_wrong_data = 1, exit_bad_input = 2 };
+
+// Something the user has to correct. Thrown by all ranks together, printed by rank 0.
+class InputError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+// Collective: all ranks throw InputError if rank 0 passes a text that is not empty. Makes a
+// failure that only rank 0 sees (a file) everybody's.
+void throw_everywhere(const std::string& error, MPI_Comm comm);
+
+std::string mpi_library_version();
+
+// Seconds of CLOCK_MONOTONIC, which all processes of one machine share.
+inline double now() {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+} // namespace bench

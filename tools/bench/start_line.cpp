@@ -1,0 +1,47 @@
+#include "start_line.hpp"
+
+#include "mpi_forms.hpp"
+#include "program.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+constexpr double spin_time = 100e-6; // longer than a wake-up from sleep takes
+
+void sleep_until(double time) {
+    const double seconds = std::floor(time);
+    timespec t{};
+    t.tv_sec = static_cast<time_t>(seconds);
+    t.tv_nsec = static_cast<long>((time - seconds) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {}
+}
+
+} // namespace
+
+// With more ranks than cores a spinning rank keeps another from waking up in time. All ranks
+// share this machine if they share its clock, whatever else makes them look like several nodes.
+StartLine::StartLine(Mode mode, double pause, int ranks)
+    : mode_(mode), pause_(pause), spins_(ranks <= sysconf(_SC_NPROCESSORS_ONLN)) {
+    // The kernel otherwise lets a sleeper oversleep by 50 us to save wake-ups.
+    if (mode == Mode::shared_clock) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+StartLine::Start StartLine::wait(MPI_Comm comm) const {
+    if (mode_ == Mode::none) return {now(), false};
+    check(MPI_Barrier(comm), "MPI_Barrier");
+    if (mode_ != Mode::shared_clock) return {now(), false};
+    double start = now() + pause_; // rank 0's counts
+    check(MPI_Bcast(&start, 1, MPI_DOUBLE, 0, comm), "MPI_Bcast");
+    const bool late = now() > start;
+    sleep_until(spins_ ? start - spin_time : start);
+    while (now() < start) sched_yield();
+    return {start, late};
+}
+
+} // namespace bench

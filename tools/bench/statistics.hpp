@@ -1,0 +1,21 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace bench {
+
+struct Summary {
+    double median = 0;
+    double min = 0;
+    double max = 0;
+};
+
+inline Summary summarize(std::vector<double> values) {
+    if (values.empty()) return {};
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
+}
+
+} // namespace bench
