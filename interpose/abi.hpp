@@ -10,7 +10,6 @@ namespace nodeaware::abi {
 
 using MPI_Comm = struct OpaqueCommunicator*;
 using MPI_Datatype = struct OpaqueDatatype*;
-using MPI_Info = struct OpaqueInfo*;
 using MPI_Aint = ptrdiff_t;
 using MPI_Count = int64_t;
 
@@ -19,27 +18,22 @@ using MPI_Count = int64_t;
 /// What the part of the library that knows MPI (the core, one for each MPI) offers to the preloaded
 /// part. Functions must be called between MPI_Init and MPI_Finalize.
 struct Core {
-    static constexpr int current_version = 1;
-    int version;
+    size_t size; ///< of this structure: tells a core that was built for another version of it
 
     /// After MPI_Init. Collective over MPI_COMM_WORLD. False if the library is not to do anything
     /// in this job.
     bool (*start)();
     /// Before MPI_Finalize. Collective over MPI_COMM_WORLD.
     void (*stop)();
-    /// After a call that made a communicator for neighbourhood collectives. Collective over it.
-    void (*created)(const MPI_Comm* newcomm);
     /// Number of blocks that an exchange on `comm` sends and receives.
     void (*degrees)(MPI_Comm comm, bool neighborhood, int* sends, int* receives);
 
     /// One hook for each exchange: true if the operation is done and `*result` is what it returns;
     /// false if the application's own call must do it, on this and every other rank.
 #define EXCHANGE(name, parameters, arguments) bool (*name)(int* result, NODEAWARE_LIST parameters);
-#define CREATION(name, parameters, arguments)
 #define LIFECYCLE(name, parameters, arguments)
 #include "interpose/functions.def"
 #undef EXCHANGE
-#undef CREATION
 #undef LIFECYCLE
 };
 

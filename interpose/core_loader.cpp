@@ -65,7 +65,7 @@ const abi::Core* load_core(Flavor flavor) {
     }
     const auto entry = reinterpret_cast<abi::CoreEntry>(dlsym(library, abi::core_entry_name));
     const abi::Core* core = entry == nullptr ? nullptr : entry(next_symbol);
-    if (core == nullptr || core->version != abi::Core::current_version) {
+    if (core == nullptr || core->size != sizeof(abi::Core)) {
         complain("not of this version", path);
         return nullptr;
     }

@@ -52,14 +52,6 @@ constinit FortranVariable bottom("mpi_fortran_bottom_", "mpi_fortran_bottom",
 
 constexpr uintptr_t open_mpi_in_place = 1;
 
-/// After a call that made a communicator.
-void tell_core(const abi::MPI_Comm* communicator) {
-    if (const abi::Core* core = active_core()) {
-        const Inside inside;
-        core->created(communicator);
-    }
-}
-
 } // namespace
 
 bool fortran_is_understood() { return is_open_mpi() && in_place.is_known(); }
@@ -97,18 +89,12 @@ const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {
 
 using namespace nodeaware::interpose;
 
-#define P3 void *a1, void *a2, void *a3
-#define P6 P3, void *a4, void *a5, void *a6
-#define P7 P6, void* a7
+#define P7 void *a1, void *a2, void *a3, void *a4, void *a5, void *a6, void *a7
 #define P8 P7, void* a8
 #define P9 P8, void* a9
-#define P10 P9, void* a10
-#define A3 a1, a2, a3
-#define A6 A3, a4, a5, a6
-#define A7 A6, a7
+#define A7 a1, a2, a3, a4, a5, a6, a7
 #define A8 A7, a8
 #define A9 A8, a9
-#define A10 A9, a10
 
 /// The other spellings of a Fortran name, and Open MPI's internal name, by which mpi_f08 reaches
 /// the same function.
@@ -139,48 +125,6 @@ FORTRAN_EXCHANGE(Neighbor_alltoallv, neighbor_alltoallv, NEIGHBOR_ALLTOALLV, tru
 FORTRAN_EXCHANGE(Neighbor_alltoallw, neighbor_alltoallw, NEIGHBOR_ALLTOALLW, true, 9)
 FORTRAN_EXCHANGE(Neighbor_allgather, neighbor_allgather, NEIGHBOR_ALLGATHER, true, 7)
 FORTRAN_EXCHANGE(Neighbor_allgatherv, neighbor_allgatherv, NEIGHBOR_ALLGATHERV, true, 8)
-
-namespace {
-
-/// MPICH's Fortran functions call MPI_X, and the wrapper of that has told the core.
-void after_fortran_creation(void* newcomm, const Fint* error) {
-    if (!is_open_mpi() || (error != nullptr && *error != 0)) { return; }
-    const auto communicator = FortranArguments::to_communicator(newcomm);
-    tell_core(&communicator);
-}
-
-} // namespace
-
-#define FORTRAN_CREATION(lower, UPPER, count, newcomm)                                             \
-    EXPORTED void mpi_##lower##_(P##count, Fint* error) {                                          \
-        static constinit Next<void(P##count, Fint*)> next("mpi_" #lower "_");                      \
-        if (next.get() == nullptr) { return; }                                                     \
-        next.get()(A##count, error);                                                               \
-        after_fortran_creation(newcomm, error);                                                    \
-    }                                                                                              \
-    SPELLINGS(lower, UPPER, (P##count, Fint * error))                                              \
-    /* mpi_f08 of Open MPI */                                                                      \
-    EXPORTED void pmpi_##lower##_(P##count, Fint* error) {                                         \
-        static constinit Next<void(P##count, Fint*)> next("pmpi_" #lower "_");                     \
-        if (next.get() == nullptr) { return; }                                                     \
-        next.get()(A##count, error);                                                               \
-        after_fortran_creation(newcomm, error);                                                    \
-    }                                                                                              \
-    /* mpi_f08 of MPICH, whose communicator is a structure of one int, as in C */                  \
-    EXPORTED void mpi_##lower##_f08_(P##count, Fint* error) {                                      \
-        static constinit Next<void(P##count, Fint*)> next("mpi_" #lower "_f08_");                  \
-        if (next.get() == nullptr) { return; }                                                     \
-        Fint own_error = 0;                                                                        \
-        next.get()(A##count, &own_error);                                                          \
-        if (own_error == 0 && !is_open_mpi()) {                                                    \
-            tell_core(static_cast<nodeaware::abi::MPI_Comm*>(newcomm));                            \
-        }                                                                                          \
-        if (error != nullptr) { *error = own_error; }                                              \
-    }
-
-FORTRAN_CREATION(graph_create, GRAPH_CREATE, 6, a6)
-FORTRAN_CREATION(dist_graph_create, DIST_GRAPH_CREATE, 9, a9)
-FORTRAN_CREATION(dist_graph_create_adjacent, DIST_GRAPH_CREATE_ADJACENT, 10, a10)
 
 #define FORTRAN_LIFECYCLE(symbol, parameters, arguments, around)                                   \
     EXPORTED void symbol parameters {                                                              \

@@ -21,18 +21,6 @@ using namespace nodeaware::interpose;
         return next.get() arguments;                                                               \
     }
 
-#define CREATION(name, parameters, arguments)                                                      \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
-        if (core == nullptr) { return next.get() arguments; }                                      \
-        const Inside inside;                                                                       \
-        const int result = next.get() arguments;                                                   \
-        if (result == 0) { core->created(newcomm); }                                               \
-        return result;                                                                             \
-    }
-
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \

@@ -1,18 +1,86 @@
+#include "runtime/errors_return.hpp"
 #include "runtime/library.hpp"
 #include "runtime/log.hpp"
 #include "runtime/mpi_machine.hpp"
 
-#include <exception>
+#include <functional>
+#include <new>
+#include <utility>
 
 namespace nodeaware {
 
 namespace {
 
-void run_to_end(Execution<MpiMachine>& execution, Communicator& communicator) {
-    Waiter& waiter = communicator.waiter();
+/// While it lives, a waiting rank calls `check` now and then.
+class Watch {
+  public:
+    Watch(Waiter& waiter, std::function<void()> check) : waiter_(waiter) {
+        waiter_.set_check(std::move(check));
+    }
+    ~Watch() { waiter_.set_check(nullptr); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    Waiter& waiter_;
+};
+
+/// Looks for messages left over from earlier operations, whose senders may wait for them to be
+/// received. Returns the node that the last operation's came from, or -1.
+int forget_the_past(MpiMachine& machine, const Topology& topology, uint32_t operation) {
+    constexpr uint32_t past_operations = 4;
+    int node = -1;
+    for (uint32_t past = 1; past <= past_operations; ++past) {
+        for (const auto kind : {tags::Kind::piece, tags::Kind::direct}) {
+            const int source =
+                machine.discard_stray(kind, operation - past, [](int) { return false; });
+            if (source >= 0 && past == 1) { node = topology.node_of(source); }
+        }
+    }
+    return node;
+}
+
+/// Looks for messages of this operation that nobody here expects.
+void look_for_mismatch(MpiMachine& machine, const Execution<MpiMachine>& execution,
+                       uint32_t operation) {
+    const std::pair<tags::Kind, Action> kinds[] = {{tags::Kind::piece, Action::receive_piece},
+                                                   {tags::Kind::direct, Action::receive_direct}};
+    for (const auto& [kind, action] : kinds) {
+        const int source = machine.discard_stray(kind, operation, [&, wanted = action](int peer) {
+            return execution.will_receive(wanted, peer);
+        });
+        if (source >= 0) { machine.mismatch(source); }
+    }
+    machine.cancel_given_up();
+}
+
+const Schedule& agree(Team& team, const Exchange& exchange, const Strategy& strategy,
+                      MpiMachine& machine, uint32_t operation, CallRecord& record) {
+    const Watch watch(team.waiter(), [&] {
+        // Other ranks of this node may still be in the last operation, and wait for what has come
+        // here instead.
+        const int node = forget_the_past(machine, team.topology(), operation);
+        if (node >= 0) { team.arena().give_up(operation - 1, node); }
+    });
+    const auto pack = [&](const Schedule& schedule) {
+        Execution<MpiMachine>::run_prologue(schedule, machine);
+    };
+    const auto [schedule, built] = team.agreement().agree(
+        operation, {exchange.traffic, strategy, team.parameters(), exchange.sharing}, pack);
+    record.built = built;
+    return *schedule;
+}
+
+void run_to_end(const Schedule& schedule, MpiMachine& machine, Team& team, uint32_t operation) {
+    Execution<MpiMachine> execution(schedule, machine, operation);
+    Waiter& waiter = team.waiter();
+    const Watch watch(waiter, [&] {
+        look_for_mismatch(machine, execution, operation);
+        forget_the_past(machine, team.topology(), operation);
+    });
     waiter.begin();
     while (true) {
-        const uint32_t bell = communicator.arena().bell();
+        const uint32_t bell = team.arena().bell();
         const uint64_t before = execution.advances();
         if (execution.progress()) { return; }
         if (execution.advances() != before) {
@@ -25,33 +93,26 @@ void run_to_end(Execution<MpiMachine>& execution, Communicator& communicator) {
     }
 }
 
-int move(Communicator& communicator, const Exchange& exchange, const Strategy& strategy,
-         CallRecord& record) {
-    const uint32_t operation = communicator.next_operation();
-    MpiMachine machine(communicator.handle(), communicator.arena(), exchange, operation);
-    const auto pack = [&](const Schedule& schedule) {
-        Execution<MpiMachine>::run_prologue(schedule, machine);
-    };
-    const auto [schedule, built] = communicator.agreement().agree(
-        operation, {exchange.traffic, strategy, communicator.parameters(), exchange.sharing}, pack);
-    communicator.arena().reset_counters(operation + 1, communicator.used_counters(operation + 1));
-    communicator.used_counters(operation) = schedule->counters;
-
-    Execution<MpiMachine> execution(*schedule, machine, operation);
-    run_to_end(execution, communicator);
-    record.built = built;
-    record.sent_messages = schedule->node_messages_sent;
-    record.sent_bytes = schedule->node_bytes_sent;
-    return schedule->truncated ? MPI_ERR_TRUNCATE : machine.error();
+int move(Team& team, const Exchange& exchange, const Strategy& strategy, CallRecord& record) {
+    const uint32_t operation = team.next_operation();
+    MpiMachine machine(team.comm(), team.topology(), team.arena(), exchange, operation);
+    const Schedule& schedule = agree(team, exchange, strategy, machine, operation, record);
+    team.arena().reset_counters(operation + 1, team.used_counters(operation + 1));
+    team.used_counters(operation) = schedule.counters;
+    run_to_end(schedule, machine, team, operation);
+    record.sent_messages = schedule.node_messages_sent;
+    record.sent_bytes = schedule.node_bytes_sent;
+    return schedule.truncated ? MPI_ERR_TRUNCATE : machine.error();
 }
 
 } // namespace
 
-int execute(MPI_Comm comm, Communicator& communicator, const Exchange& exchange,
-            const Strategy& strategy, CallRecord& record) {
+int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Strategy& strategy,
+            CallRecord& record) {
     int code = MPI_SUCCESS;
     try {
-        code = move(communicator, exchange, strategy, record);
+        const CompletionErrorsReturn errors_return;
+        code = move(team, exchange, strategy, record);
     } catch (const MpiError& error) {
         log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
         code = error.code;

@@ -2,6 +2,7 @@
 
 #include "strategies/schedule.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,7 +32,7 @@ struct Completion {
 ///     void send_item(peer, item, step);
 ///     void receive_item(peer, item, step);
 ///     std::span<const Completion> poll();
-///     void mismatch(peer);                          what came is not what this rank expects
+///     void mismatch(peer);    what came from there (or failed to) is not what this rank expects
 template <class Machine> class Execution {
   public:
     Execution(const Schedule& schedule, Machine& machine, uint32_t call)
@@ -71,6 +72,13 @@ template <class Machine> class Execution {
     uint64_t advances() const { return advances_; }
     /// Sends and receives that have begun and not ended.
     uint32_t under_way() const { return under_way_; }
+
+    /// True if a receive of this kind from that rank has yet to begin.
+    bool will_receive(Action kind, int peer) const {
+        return std::any_of(pending_.begin(), pending_.end(), [&](uint32_t i) {
+            return schedule_.steps[i].action == kind && schedule_.steps[i].peer == peer;
+        });
+    }
 
   private:
     void begin_or_keep(uint32_t index) {

@@ -15,7 +15,7 @@ struct Library {
 /// Moves the messages of `exchange`, which belong to a call on `comm`, by `strategy`. Collective
 /// over the communicator. Returns what the application's call is to return, after its error handler
 /// has been called if that is an error. Fills in `record`.
-int execute(MPI_Comm comm, Communicator& communicator, const Exchange& exchange,
-            const Strategy& strategy, CallRecord& record);
+int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Strategy& strategy,
+            CallRecord& record);
 
 } // namespace nodeaware

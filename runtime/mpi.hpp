@@ -12,10 +12,12 @@
     X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
     X(Bcast)                                                                                       \
+    X(Cancel)                                                                                      \
     X(Cart_create)                                                                                 \
     X(Cart_shift)                                                                                  \
     X(Cartdim_get)                                                                                 \
     X(Comm_call_errhandler)                                                                        \
+    X(Comm_compare)                                                                                \
     X(Comm_create)                                                                                 \
     X(Comm_create_keyval)                                                                          \
     X(Comm_free)                                                                                   \
@@ -46,9 +48,11 @@
     X(Neighbor_alltoallv)                                                                          \
     X(Neighbor_alltoallw)                                                                          \
     X(Pack)                                                                                        \
+    X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
     X(Reduce)                                                                                      \
     X(Send)                                                                                        \
+    X(Test_cancelled)                                                                              \
     X(Testsome)                                                                                    \
     X(Topo_test)                                                                                   \
     X(Type_create_keyval)                                                                          \

@@ -25,7 +25,41 @@ void MpiMachine::fail(int code) {
     if (error_ == MPI_SUCCESS) { error_ = code; }
 }
 
-void MpiMachine::mismatch(int /*peer*/) { fail(MPI_ERR_TRUNCATE); }
+void MpiMachine::mismatch(int peer) {
+    fail(MPI_ERR_TRUNCATE);
+    const int node = topology_.node_of(peer);
+    if (!arena_.given_up(operation_, node)) { arena_.give_up(operation_, node); }
+}
+
+int MpiMachine::discard_stray(tags::Kind kind, uint32_t operation,
+                              const std::function<bool(int)>& will_come) {
+    int source = -1;
+    guarded([&] {
+        int found = 0;
+        MPI_Status status;
+        MPI_CALL(Iprobe, MPI_ANY_SOURCE, tags::of(kind, operation), comm_, &found, &status);
+        if (found == 0 || will_come(status.MPI_SOURCE)) { return; }
+        int bytes = 0;
+        MPI_CALL(Get_count, &status, MPI_BYTE, &bytes);
+        bytes = std::max(bytes, 0);
+        std::vector<std::byte> forgotten(static_cast<size_t>(bytes));
+        MPI_CALL(Recv, forgotten.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm_,
+                 MPI_STATUS_IGNORE);
+        source = status.MPI_SOURCE;
+    });
+    return source;
+}
+
+void MpiMachine::cancel_given_up() {
+    const uint32_t now = arena_.given_up_count(operation_);
+    if (now == seen_given_up_) { return; }
+    seen_given_up_ = now;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+        if (pending_[i].source < 0 || !is_given_up(pending_[i].source)) { continue; }
+        fail(MPI_ERR_TRUNCATE);
+        guarded([&] { MPI_CALL(Cancel, &requests_[i]); });
+    }
+}
 
 void MpiMachine::pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
     const UserMemory& memory = exchange_.outgoing[item];
@@ -83,42 +117,63 @@ void MpiMachine::copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
     }
 }
 
-void MpiMachine::begun(int code, MPI_Request request, uint32_t step) {
+void MpiMachine::begun(int code, MPI_Request request, const Pending& pending) {
     if (code != MPI_SUCCESS) {
         fail(code);
-        failed_to_begin_.push_back({step, 0, true});
+        failed_to_begin_.push_back({pending.step, 0, true});
         return;
     }
     requests_.push_back(request);
-    steps_.push_back(step);
+    pending_.push_back(pending);
 }
 
 void MpiMachine::send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, peer,
                                tags::of(tags::Kind::piece, operation_), comm_, &request);
-    begun(code, request, step);
-}
-
-void MpiMachine::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, peer,
-                               tags::of(tags::Kind::piece, operation_), comm_, &request);
-    begun(code, request, step);
+    begun(code, request, {step, -1});
 }
 
 void MpiMachine::send_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = begin_send(exchange_.outgoing[item], peer,
                                 tags::of(tags::Kind::direct, operation_), comm_, &request);
-    begun(code, request, step);
+    begun(code, request, {step, -1});
+}
+
+void MpiMachine::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = is_given_up(peer)
+                         ? MPI_ERR_TRUNCATE
+                         : mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, peer,
+                                     tags::of(tags::Kind::piece, operation_), comm_, &request);
+    begun(code, request, {step, peer});
 }
 
 void MpiMachine::receive_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = begin_receive(exchange_.incoming[item], peer,
-                                   tags::of(tags::Kind::direct, operation_), comm_, &request);
-    begun(code, request, step);
+    const int code = is_given_up(peer)
+                         ? MPI_ERR_TRUNCATE
+                         : begin_receive(exchange_.incoming[item], peer,
+                                         tags::of(tags::Kind::direct, operation_), comm_, &request);
+    begun(code, request, {step, peer});
+}
+
+Completion MpiMachine::completion_of(const Pending& pending, const MPI_Status& status,
+                                     bool has_error) {
+    Completion completion{pending.step, 0, has_error && status.MPI_ERROR != MPI_SUCCESS};
+    if (completion.failed) { fail(status.MPI_ERROR); }
+    if (pending.source < 0) { return completion; } // the status of a send says no more
+    int cancelled = 0;
+    if (mpi.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0) {
+        completion.failed = true;
+    }
+    int bytes = 0;
+    if (!completion.failed && mpi.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS &&
+        bytes != MPI_UNDEFINED) {
+        completion.bytes = static_cast<uint64_t>(bytes);
+    }
+    return completion;
 }
 
 std::span<const Completion> MpiMachine::poll() {
@@ -133,30 +188,24 @@ std::span<const Completion> MpiMachine::poll() {
                                   statuses_.data());
     if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
         fail(code); // nothing is known of the requests any more: give up on them all
-        for (const uint32_t step : steps_) { completions_.push_back({step, 0, true}); }
+        for (const Pending& pending : pending_) { completions_.push_back({pending.step, 0, true}); }
         requests_.clear();
-        steps_.clear();
+        pending_.clear();
         return completions_;
     }
     for (int i = 0; i < done; ++i) {
+        const Pending& pending = pending_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
         const MPI_Status& status = statuses_[static_cast<size_t>(i)];
-        const bool failed = code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS;
-        if (failed) { fail(status.MPI_ERROR); }
-        int bytes = 0;
-        if (mpi.Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes == MPI_UNDEFINED) {
-            bytes = 0;
-        }
-        completions_.push_back({steps_[static_cast<size_t>(indices_[static_cast<size_t>(i)])],
-                                static_cast<uint64_t>(bytes), failed});
+        completions_.push_back(completion_of(pending, status, code == MPI_ERR_IN_STATUS));
     }
     size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {
         if (requests_[i] == MPI_REQUEST_NULL) { continue; }
         requests_[kept] = requests_[i];
-        steps_[kept++] = steps_[i];
+        pending_[kept++] = pending_[i];
     }
     requests_.resize(kept);
-    steps_.resize(kept);
+    pending_.resize(kept);
     return completions_;
 }
 

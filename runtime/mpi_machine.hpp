@@ -5,6 +5,7 @@
 #include "runtime/node_arena.hpp"
 #include "runtime/tags.hpp"
 
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,8 +17,10 @@ namespace nodeaware {
 /// its signals; the first is kept.
 class MpiMachine {
   public:
-    MpiMachine(MPI_Comm comm, NodeArena& arena, const Exchange& exchange, uint32_t operation)
-        : comm_(comm), arena_(arena), exchange_(exchange), operation_(operation) {}
+    MpiMachine(MPI_Comm comm, const Topology& topology, NodeArena& arena, const Exchange& exchange,
+               uint32_t operation)
+        : comm_(comm), topology_(topology), arena_(arena), exchange_(exchange),
+          operation_(operation) {}
 
     std::byte* arena() { return arena_.data(operation_); }
     uint32_t counter(int32_t number) const { return arena_.counter(operation_, number); }
@@ -35,23 +38,44 @@ class MpiMachine {
 
     void mismatch(int peer);
 
+    /// For ranks that have waited long: where the counts of the application do not match, the two
+    /// nodes may wait for different messages. Receives and forgets a message of `operation` that
+    /// nobody here expects, so that its sender can go on; returns the rank that it came from, or -1
+    /// if there is none. `will_come` tells if a receive for such a message from that rank has yet
+    /// to begin.
+    int discard_stray(tags::Kind kind, uint32_t operation,
+                      const std::function<bool(int source)>& will_come);
+    /// Ends receives from nodes that ranks of this node have given up on.
+    void cancel_given_up();
+
     /// MPI_SUCCESS or the code of the first failure.
     int error() const { return error_; }
 
   private:
-    void begun(int code, MPI_Request request, uint32_t step);
+    struct Pending {
+        uint32_t step;
+        int source; ///< of a receive, else -1
+    };
+
+    void begun(int code, MPI_Request request, const Pending& pending);
+    Completion completion_of(const Pending& pending, const MPI_Status& status, bool has_error);
+    bool is_given_up(int peer) const {
+        return arena_.given_up(operation_, topology_.node_of(peer));
+    }
     void fail(int code);
     /// Runs `work` and keeps the error that it throws.
     template <class Work> void guarded(Work work);
 
     MPI_Comm comm_;
+    const Topology& topology_;
     NodeArena& arena_;
     const Exchange& exchange_;
     uint32_t operation_;
     int error_ = MPI_SUCCESS;
 
     std::vector<MPI_Request> requests_;
-    std::vector<uint32_t> steps_; ///< of requests_, one by one
+    std::vector<Pending> pending_; ///< of requests_, one by one
+    uint32_t seen_given_up_ = 0;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
     std::vector<Completion> completions_;

@@ -20,7 +20,7 @@ bool NodeArena::create(const LocalGroup& group, const Shape& shape) {
     own_ = group.own();
     const size_t ranks_at = sizeof(Control);
     const size_t counters_at = ranks_at + sizeof(RankLine) * static_cast<size_t>(shape.ranks);
-    const size_t data_at = counters_at + sizeof(Counter) * 2 * shape.counters;
+    const size_t data_at = counters_at + sizeof(Counter) * 2 * all_counters();
     memory_ = SharedMemory::create(group, data_at + 2 * shape_.bytes);
     if (memory_.data() == nullptr) { return false; }
     // All of it is zero, which is how the atomics begin; nothing is written, so that unused pages
@@ -52,10 +52,20 @@ bool NodeArena::anyone_disagreed(uint32_t operation) {
     return changed;
 }
 
+void NodeArena::give_up(uint32_t operation, int node) {
+    counter_at(operation, given_up_counter(node)).store(1, std::memory_order_release);
+    signal(operation, given_up_counter(static_cast<int>(shape_.nodes)));
+}
+
 void NodeArena::reset_counters(uint32_t operation, uint32_t used) {
-    for (auto i = static_cast<uint32_t>(own_); i < used; i += static_cast<uint32_t>(shape_.ranks)) {
-        counter_at(operation, static_cast<int32_t>(i)).store(0, std::memory_order_relaxed);
-    }
+    const auto zero_share_of = [&](uint32_t begin, uint32_t end) {
+        for (auto i = begin + static_cast<uint32_t>(own_); i < end;
+             i += static_cast<uint32_t>(shape_.ranks)) {
+            counter_at(operation, static_cast<int32_t>(i)).store(0, std::memory_order_relaxed);
+        }
+    };
+    zero_share_of(0, used);
+    zero_share_of(shape_.counters, all_counters());
 }
 
 void NodeArena::ring() {

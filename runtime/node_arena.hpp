@@ -19,6 +19,7 @@ class NodeArena {
     struct Shape {
         int ranks = 0;
         uint32_t counters = 0;
+        uint32_t nodes = 0;
         uint64_t bytes = 0; ///< of each of the two sets
     };
 
@@ -56,6 +57,17 @@ class NodeArena {
         counter_at(operation, number).fetch_add(1, std::memory_order_release);
         ring();
     }
+    /// The ranks of this node no longer wait for anything from `node` in this operation: its idea
+    /// of the traffic is another one.
+    void give_up(uint32_t operation, int node);
+    bool given_up(uint32_t operation, int node) const {
+        return counter(operation, given_up_counter(node)) != 0;
+    }
+    /// How often ranks have given up on any node.
+    uint32_t given_up_count(uint32_t operation) const {
+        return counter(operation, given_up_counter(static_cast<int>(shape_.nodes)));
+    }
+
     /// Zeroes this rank's share of the first `used` counters of the set that `operation` will use.
     /// To be called when all ranks have arrived in the operation before it.
     void reset_counters(uint32_t operation, uint32_t used);
@@ -85,8 +97,13 @@ class NodeArena {
         std::array<Announcement, 2> announcements;
     };
 
+    /// Counters of a schedule, one for each node that may be given up, and one for all of them.
+    uint32_t all_counters() const { return shape_.counters + shape_.nodes + 1; }
+    int32_t given_up_counter(int node) const {
+        return static_cast<int32_t>(shape_.counters) + node;
+    }
     std::atomic<uint32_t>& counter_at(uint32_t operation, int32_t number) const {
-        return counters_[(operation % 2) * shape_.counters + static_cast<uint32_t>(number)].value;
+        return counters_[(operation % 2) * all_counters() + static_cast<uint32_t>(number)].value;
     }
 
     SharedMemory memory_;

@@ -35,10 +35,9 @@ const MPI_Datatype* native(const abi::MPI_Datatype* types) {
     return reinterpret_cast<const MPI_Datatype*>(types);
 }
 
-void count_native_messages(const Communicator& communicator, const Exchange& exchange,
-                           CallRecord& record) {
-    const Topology& topology = communicator.topology();
-    const int node = topology.node_of(communicator.rank());
+void count_native_messages(const Team& team, const Exchange& exchange, CallRecord& record) {
+    const Topology& topology = team.topology();
+    const int node = topology.node_of(team.rank());
     for (const Outgoing& message : exchange.traffic.outgoing) {
         record.bytes += message.bytes;
         if (topology.node_of(message.peer) == node) { continue; }
@@ -83,7 +82,8 @@ template <class Fill> class Call {
         if (comm_ == MPI_COMM_NULL) { return Reason::invalid_arguments; }
         Communicator& communicator = Communicator::of(comm_, library->world);
         if (communicator.obstacle() != Reason::none) { return communicator.obstacle(); }
-        Exchange& exchange = communicator.exchange();
+        Team& team = communicator.team();
+        Exchange& exchange = team.exchange();
         exchange.clear();
         exchange.operation = record_.operation;
         uint64_t uniform_bytes = 0;
@@ -96,13 +96,11 @@ template <class Fill> class Call {
         const Strategy* strategy =
             choice.kind == Choice::Kind::fixed
                 ? choice.strategy
-                : automatic_choice(record_.operation, uniform_bytes, communicator.parameters());
+                : automatic_choice(record_.operation, uniform_bytes, team.parameters());
         if (strategy == nullptr) { return Reason::large_blocks; }
         record_.strategy = strategy->name;
-        if (library->report.wants_times()) {
-            count_native_messages(communicator, exchange, record_);
-        }
-        *result = execute(comm_, communicator, exchange, *strategy, record_);
+        if (library->report.wants_times()) { count_native_messages(team, exchange, record_); }
+        *result = execute(comm_, team, exchange, *strategy, record_);
         return Reason::none;
     }
 
@@ -124,15 +122,15 @@ template <class Fill> bool run(int* result, Operation operation, MPI_Comm comm, 
 /// Messages of an all-to-all operation. `make_sent` and `make_received` make the views of the two
 /// buffers.
 template <class MakeSent, class MakeReceived>
-void fill_all(Communicator& communicator, Exchange& exchange, bool in_place, MakeSent make_sent,
+void fill_all(const Team& team, Exchange& exchange, bool in_place, MakeSent make_sent,
               MakeReceived make_received) {
     exchange.sharing = Sharing::sender;
     auto received = make_received();
-    const int size = communicator.size();
+    const int size = team.size();
     for (int peer = 0; peer < size; ++peer) { add_incoming(exchange, peer, received, peer); }
     if (in_place) {
         for (int peer = 0; peer < size; ++peer) { add_outgoing(exchange, peer, received, peer); }
-        stage_outgoing(exchange, communicator.handle());
+        stage_outgoing(exchange, team.comm());
         return;
     }
     auto sent = make_sent();
@@ -160,7 +158,7 @@ bool alltoall(int* result, const void* sendbuf, Count sendcount, abi::MPI_Dataty
     return run(result, Operation::alltoall, native(comm),
                [&](Communicator& communicator, Exchange& exchange) {
                    fill_all(
-                       communicator, exchange, sendbuf == MPI_IN_PLACE,
+                       communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
                        [&] { return UniformBlocks(sendbuf, sendcount, native(sendtype)); },
                        [&] { return UniformBlocks(recvbuf, recvcount, native(recvtype)); });
                    return exchange.traffic.incoming.empty()
@@ -178,7 +176,7 @@ bool alltoallv(int* result, const void* sendbuf, const Count* sendcounts,
         result, Operation::alltoallv, native(comm),
         [&](Communicator& communicator, Exchange& exchange) {
             fill_all(
-                communicator, exchange, sendbuf == MPI_IN_PLACE,
+                communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
                 [&] { return CountedBlocks(sendbuf, sendcounts, sdispls, native(sendtype)); },
                 [&] { return CountedBlocks(recvbuf, recvcounts, rdispls, native(recvtype)); });
             return uint64_t{0};
@@ -194,7 +192,7 @@ bool alltoallw(int* result, const void* sendbuf, const Count* sendcounts,
         result, Operation::alltoallw, native(comm),
         [&](Communicator& communicator, Exchange& exchange) {
             fill_all(
-                communicator, exchange, sendbuf == MPI_IN_PLACE,
+                communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
                 [&] { return TypedBlocks(sendbuf, sendcounts, sdispls, native(sendtypes)); },
                 [&] { return TypedBlocks(recvbuf, recvcounts, rdispls, native(recvtypes)); });
             return uint64_t{0};
@@ -269,18 +267,6 @@ bool neighbor_allgatherv(int* result, const void* sendbuf, Count sendcount,
                });
 }
 
-/// A communicator for neighbourhood collectives is prepared when it is made, not in its first
-/// exchange.
-void created(const abi::MPI_Comm* newcomm) {
-    const MPI_Comm comm = *reinterpret_cast<const MPI_Comm*>(newcomm);
-    if (comm == MPI_COMM_NULL) { return; }
-    try {
-        Communicator::of(comm, library->world);
-    } catch (const std::exception& error) {
-        log(LogLevel::warn, "new communicator: {}", error.what());
-    }
-}
-
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
         if (neighborhood) {
@@ -335,10 +321,9 @@ void stop() {
 }
 
 constexpr abi::Core core = {
-    .version = abi::Core::current_version,
+    .size = sizeof(abi::Core),
     .start = start,
     .stop = stop,
-    .created = created,
     .degrees = degrees,
     .Alltoall = alltoall<int>,
     .Alltoallv = alltoallv<int, int>,

@@ -16,6 +16,8 @@ constexpr uint32_t spins = 2000;
 constexpr uint32_t yields = 20000;
 constexpr uint32_t yields_oversubscribed = 4;
 
+constexpr uint32_t rounds_between_checks = 128;
+
 constexpr uint32_t shortest_sleep = 50; // microseconds; only what rings no bell waits so long
 constexpr uint32_t longest_sleep = 1000;
 constexpr uint32_t sleep_with_requests = 20;
@@ -35,6 +37,7 @@ void Waiter::pause(uint32_t bell, bool only_bell) {
     const uint32_t yield_until =
         oversubscribed_ && only_bell ? yields_oversubscribed : spin_until + yields;
     const uint32_t round = idle_++;
+    if (round % rounds_between_checks == rounds_between_checks - 1 && check_) { check_(); }
     if (round < spin_until) {
         relax();
     } else if (round < yield_until) {

@@ -3,6 +3,8 @@
 #include "runtime/node_arena.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace nodeaware {
 
@@ -31,6 +33,9 @@ class Waiter {
     void begin() { idle_ = 0; }
     void pause(uint32_t bell, bool only_bell);
 
+    /// Something to do now and then while nothing happens; nullptr: nothing.
+    void set_check(std::function<void()> check) { check_ = std::move(check); }
+
     /// Lets MPI work on whatever it has to do.
     void progress_mpi();
 
@@ -39,6 +44,7 @@ class Waiter {
     MPI_Comm comm_;
     bool oversubscribed_;
     uint32_t idle_ = 0;
+    std::function<void()> check_;
 };
 
 } // namespace nodeaware

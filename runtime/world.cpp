@@ -86,14 +86,19 @@ void find_nodes(World& world, const Machine& machine, int part) {
     std::vector<int> all(2 * static_cast<size_t>(world.size));
     MPI_CALL(Allgather, mine, 2, MPI_INT, all.data(), 2, MPI_INT, MPI_COMM_WORLD);
     std::map<std::pair<int, int>, int> number_of;
-    std::map<int, int> machines;
     for (size_t i = 0; i < all.size(); i += 2) {
         const auto key = std::pair(all[i], all[i + 1]);
         world.node_of.push_back(
             number_of.try_emplace(key, static_cast<int>(number_of.size())).first->second);
-        machines[all[i]]++;
     }
-    world.machines = static_cast<int>(machines.size());
+}
+
+bool any_rank_has_threads_at_once() {
+    int level = MPI_THREAD_SINGLE;
+    MPI_CALL(Query_thread, &level);
+    int highest = level;
+    MPI_CALL(Allreduce, &level, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return highest == MPI_THREAD_MULTIPLE;
 }
 
 void warn_of_useless_settings(const World& world, const Machine& machine, const Place& place) {
@@ -124,6 +129,7 @@ World World::discover() {
     const Place place = describe_machine().place;
     world.oversubscribed = machine.ranks() > place.cores;
     find_nodes(world, machine, part_of_machine(world.options, place, machine.position()));
+    world.threads_at_once = any_rank_has_threads_at_once();
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_settings(world, machine, place); }
     return world;

@@ -14,9 +14,9 @@ struct World {
     int rank = 0;
     int size = 0;
     Options options;
-    std::vector<int> node_of; ///< node (region) of every rank, named by any integers
-    int machines = 0;
-    bool oversubscribed = false; ///< more ranks than cores on this machine
+    std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
+    bool oversubscribed = false;  ///< more ranks than cores on this machine
+    bool threads_at_once = false; ///< MPI_THREAD_MULTIPLE on any rank
     MPI_Group group = MPI_GROUP_NULL;
 
     /// Collective over MPI_COMM_WORLD; reads the options of rank 0. Throws MpiError, and

@@ -302,6 +302,7 @@ class Compiler {
                 ++state.consumed_so_far;
                 if (message.destination != rank_) { continue; }
                 rest_.push_back({.action = Action::unpack,
+                                 .peer = piece.sender,
                                  .item = message.item,
                                  .offset = segment.offset,
                                  .bytes = segment.bytes,

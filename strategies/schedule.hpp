@@ -25,7 +25,7 @@ struct Step {
     static constexpr uint64_t no_piece = ~uint64_t{0};
 
     Action action = Action::copy;
-    int32_t peer = none;
+    int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece
     uint32_t item = 0;
     uint32_t other_item = 0; ///< copy: the incoming item
     uint64_t offset = 0;     ///< pack, unpack: where within the message

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "runtime/agreement.hpp"
+#include "runtime/exchange.hpp"
+#include "runtime/world.hpp"
+
+#include <array>
+#include <memory>
+
+namespace nodeaware {
+
+/// Ranks that can run rerouted operations together: they know where each of them is, have a private
+/// communicator for the library's messages, and share an arena on each node.
+///
+/// Communicators of the same ranks in the same order share a team, so that the first exchange on a
+/// duplicate, or on a graph of the same ranks, costs no set-up. That is safe because blocking
+/// collectives of the same ranks happen in the same order on all of them, whatever communicators
+/// they are called on: any other order could deadlock without us. It does not hold for threads that
+/// call MPI at the same time, nor would it for nonblocking operations; then every communicator
+/// needs a team of its own.
+class Team {
+  public:
+    /// Collective over `comm`. nullptr, on all ranks, if a communicator or shared memory could not
+    /// be had. Throws MpiError.
+    static std::shared_ptr<Team> create(MPI_Comm comm, Topology topology, const World& world);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    /// True if `comm` has the ranks of this team, in the same order.
+    bool has_ranks_of(MPI_Comm comm) const;
+
+    MPI_Comm comm() const { return comm_; }
+    int rank() const { return rank_; }
+    int size() const { return topology_.ranks(); }
+    const Topology& topology() const { return topology_; }
+    const Parameters& parameters() const { return parameters_; }
+    NodeArena& arena() { return arena_; }
+    Agreement& agreement() { return *agreement_; }
+    Waiter& waiter() { return *waiter_; }
+
+    /// Memory for the messages of a call, kept from call to call.
+    Exchange& exchange() { return exchange_; }
+    uint32_t next_operation() { return ++operations_; }
+    /// Counters that the operations with even and odd numbers have used.
+    uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
+
+    /// From now on teams leave their communicators to MPI_Finalize.
+    static void leave_communicators();
+
+  private:
+    Team(MPI_Comm comm, Topology topology, const World& world);
+    bool create_arena();
+
+    MPI_Comm comm_;
+    int rank_ = 0;
+    Topology topology_;
+    Parameters parameters_;
+    NodeArena arena_;
+    std::unique_ptr<Waiter> waiter_;
+    std::unique_ptr<Agreement> agreement_;
+    Exchange exchange_;
+    uint32_t operations_ = 0;
+    std::array<uint32_t, 2> used_counters_{};
+};
+
+} // namespace nodeaware
