@@ -1,0 +1,16 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+/// The commands of the program `nodeaware`. Each adds itself to the command line; its callback
+/// throws CLI::RuntimeError with the exit status.
+namespace nodeaware::tool {
+
+void add_info_command(CLI::App& app);
+/// `command_line` is what stands behind "--".
+void add_run_command(CLI::App& app, const std::vector<std::string>& command_line);
+
+} // namespace nodeaware::tool

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// MPI libraries with a binary interface of their own. MPICH stands for all that share its
+/// interface (Intel MPI, MVAPICH, Cray MPICH).
+enum class MpiFlavor { openmpi, mpich };
+
+const char* name_of(MpiFlavor flavor);
+
+/// What the dynamic section of an ELF file says.
+struct DynamicSection {
+    std::vector<std::string> needed;
+    std::vector<std::string> search_path; ///< RPATH and RUNPATH, with $ORIGIN replaced
+};
+
+/// Nothing if the file is not a dynamically linked ELF file of this machine's word size and byte
+/// order, or cannot be read.
+std::optional<DynamicSection> read_dynamic_section(const std::filesystem::path& file);
+
+/// The MPI that a program or one of its libraries needs, if any.
+std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);
+
+} // namespace nodeaware::tool

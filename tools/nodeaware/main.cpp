@@ -1,0 +1,28 @@
+#include "tools/nodeaware/commands.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+int main(int argc, char** argv) {
+    CLI::App app("Node-aware communication for unmodified MPI applications");
+    app.name("nodeaware");
+    app.set_version_flag("--version", NODEAWARE_VERSION);
+    app.require_subcommand(1);
+    nodeaware::tool::add_info_command(app);
+    // What stands behind "--" is somebody else's command line.
+    char** const end = argv + argc;
+    char** const dashes = std::find(argv, end, std::string_view("--"));
+    const std::vector<std::string> command_line(std::min(dashes + 1, end), end);
+    nodeaware::tool::add_run_command(app, command_line);
+    try {
+        app.parse(static_cast<int>(dashes - argv), argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "nodeaware: %s\n", error.what());
+        return 2;
+    }
+    return 0;
+}
