@@ -70,20 +70,27 @@ Agreement::Result Agreement::agree(uint32_t operation, const Part& part,
     auto& announcement = arena_.announcement(operation, static_cast<int>(local_));
     announcement.traffic.store(number, std::memory_order_relaxed);
     announcement.list_bytes.store(list_bytes(part.traffic), std::memory_order_relaxed);
-    barrier();
+    bool owes_bell = arrive_and_wait();
     bool built = false;
     if (arena_.anyone_disagreed(operation)) {
+        if (owes_bell) { arena_.ring(); }
         entry = &recall_or_build(operation, part, built);
         pack(entry->schedule);
-        barrier();
+        owes_bell = arrive_and_wait();
     }
     note_use(*entry);
-    return {&entry->schedule, built};
+    return {&entry->schedule, built, owes_bell};
+}
+
+bool Agreement::arrive_and_wait() {
+    const uint64_t ticket = arena_.arrive();
+    if (arena_.all_arrived(ticket)) { return true; } // possibly of several; that is no harm
+    waiter_.until([&] { return arena_.all_arrived(ticket); });
+    return false;
 }
 
 void Agreement::barrier() {
-    const uint64_t ticket = arena_.arrive();
-    waiter_.until([&] { return arena_.all_arrived(ticket); });
+    if (arrive_and_wait()) { arena_.ring(); }
 }
 
 Agreement::Entry* Agreement::find(uint64_t number) {

@@ -31,6 +31,9 @@ class Agreement {
     struct Result {
         const Schedule* schedule; ///< valid until the next call
         bool built;               ///< it is new
+        /// The others of this node sleep until this rank rings the bell. It may begin its sends
+        /// first, which are what everybody waits for.
+        bool owes_bell;
     };
 
     /// Collective over the ranks of the node. `pack` executes the prologue of a schedule, possibly
@@ -55,6 +58,8 @@ class Agreement {
         uint64_t last_use;
     };
 
+    /// True if this rank was the last to arrive, and has not rung the bell.
+    bool arrive_and_wait();
     void barrier();
     Entry* find(uint64_t number);
     const KnownTraffic* find_known(uint64_t number) const;

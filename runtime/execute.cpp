@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <new>
+#include <sched.h>
 #include <utility>
 
 namespace nodeaware {
@@ -54,8 +55,8 @@ void look_for_mismatch(MpiMachine& machine, const Execution<MpiMachine>& executi
     machine.cancel_given_up();
 }
 
-const Schedule& agree(Team& team, const Exchange& exchange, const Strategy& strategy,
-                      MpiMachine& machine, uint32_t operation, CallRecord& record) {
+Agreement::Result agree(Team& team, const Exchange& exchange, const Strategy& strategy,
+                        MpiMachine& machine, uint32_t operation, CallRecord& record) {
     const Watch watch(team.waiter(), [&] {
         // Other ranks of this node may still be in the last operation, and wait for what has come
         // here instead.
@@ -65,15 +66,27 @@ const Schedule& agree(Team& team, const Exchange& exchange, const Strategy& stra
     const auto pack = [&](const Schedule& schedule) {
         Execution<MpiMachine>::run_prologue(schedule, machine);
     };
-    const auto [schedule, built] = team.agreement().agree(
+    const auto result = team.agreement().agree(
         operation, {exchange.traffic, strategy, team.parameters(), exchange.sharing}, pack);
-    record.built = built;
-    return *schedule;
+    record.built = result.built;
+    return result;
 }
 
-void run_to_end(const Schedule& schedule, MpiMachine& machine, Team& team, uint32_t operation) {
-    Execution<MpiMachine> execution(schedule, machine, operation);
+/// Begins the execution. What others wait for comes first, sends before all; the more so with more
+/// ranks than cores, where what this rank does next keeps others from sending.
+bool begin(Execution<MpiMachine>& execution, Team& team, bool owes_bell) {
+    const bool done = execution.progress();
+    if (owes_bell) { team.arena().ring(); }
+    if (!done && team.waiter().is_oversubscribed()) { sched_yield(); }
+    return done;
+}
+
+void run_to_end(const Agreement::Result& agreed, MpiMachine& machine, Team& team,
+                uint32_t operation) {
     Waiter& waiter = team.waiter();
+    Execution<MpiMachine> execution(*agreed.schedule, machine, operation,
+                                    waiter.is_oversubscribed());
+    if (begin(execution, team, agreed.owes_bell)) { return; }
     const Watch watch(waiter, [&] {
         look_for_mismatch(machine, execution, operation);
         forget_the_past(machine, team.topology(), operation);
@@ -85,21 +98,20 @@ void run_to_end(const Schedule& schedule, MpiMachine& machine, Team& team, uint3
         if (execution.progress()) { return; }
         if (execution.advances() != before) {
             waiter.begin();
-            continue;
+        } else {
+            waiter.pause(bell, execution.under_way() == 0);
         }
-        const bool nothing_under_way = execution.under_way() == 0;
-        if (nothing_under_way) { waiter.progress_mpi(); }
-        waiter.pause(bell, nothing_under_way);
     }
 }
 
 int move(Team& team, const Exchange& exchange, const Strategy& strategy, CallRecord& record) {
     const uint32_t operation = team.next_operation();
     MpiMachine machine(team.comm(), team.topology(), team.arena(), exchange, operation);
-    const Schedule& schedule = agree(team, exchange, strategy, machine, operation, record);
+    const Agreement::Result agreed = agree(team, exchange, strategy, machine, operation, record);
     team.arena().reset_counters(operation + 1, team.used_counters(operation + 1));
+    const Schedule& schedule = *agreed.schedule;
     team.used_counters(operation) = schedule.counters;
-    run_to_end(schedule, machine, team, operation);
+    run_to_end(agreed, machine, team, operation);
     record.sent_messages = schedule.node_messages_sent;
     record.sent_bytes = schedule.node_bytes_sent;
     return schedule.truncated ? MPI_ERR_TRUNCATE : machine.error();

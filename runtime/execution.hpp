@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct Completion {
 ///     void mismatch(peer);    what came from there (or failed to) is not what this rank expects
 template <class Machine> class Execution {
   public:
-    Execution(const Schedule& schedule, Machine& machine, uint32_t call)
-        : schedule_(schedule), machine_(machine), call_(call) {}
+    /// `sends_first`: the first progress() begins sends and nothing else.
+    Execution(const Schedule& schedule, Machine& machine, uint32_t call, bool sends_first)
+        : schedule_(schedule), machine_(machine), call_(call), sends_first_(sends_first) {}
 
     /// Packs what the ranks of the node have to offer. All of them must have done so before
     /// progress() is called.
@@ -50,17 +52,17 @@ template <class Machine> class Execution {
     bool progress() {
         if (!begun_) {
             begun_ = true;
-            pending_.reserve(schedule_.steps.size());
-            for (uint32_t i = 0; i < schedule_.steps.size(); ++i) { begin_or_keep(i); }
-        } else if (!pending_.empty()) {
-            std::vector<uint32_t> candidates;
-            candidates.swap(spare_);
-            candidates.swap(pending_);
-            pending_.clear();
-            for (const uint32_t i : candidates) { begin_or_keep(i); }
-            candidates.clear();
-            spare_.swap(candidates);
+            pending_.resize(schedule_.steps.size());
+            std::iota(pending_.begin(), pending_.end(), 0U);
+            if (sends_first_) {
+                ++advances_; // even without a send: the rest has not been looked at
+                begin_what_can([](const Step& step) {
+                    return step.action == Action::send_piece || step.action == Action::send_direct;
+                });
+                return pending_.empty() && under_way_ == 0;
+            }
         }
+        begin_what_can([](const Step&) { return true; });
         if (under_way_ > 0) {
             for (const Completion& completion : machine_.poll()) { finish(completion); }
         }
@@ -81,14 +83,21 @@ template <class Machine> class Execution {
     }
 
   private:
-    void begin_or_keep(uint32_t index) {
-        const Step& step = schedule_.steps[index];
-        if (step.wait != Step::none && machine_.counter(step.wait) < step.needed) {
-            pending_.push_back(index);
-            return;
+    /// Begins the pending steps that are `wanted` and need not wait, in their order.
+    template <class Wanted> void begin_what_can(Wanted wanted) {
+        size_t kept = 0;
+        for (const uint32_t index : pending_) {
+            const Step& step = schedule_.steps[index];
+            const bool must_wait =
+                step.wait != Step::none && machine_.counter(step.wait) < step.needed;
+            if (must_wait || !wanted(step)) {
+                pending_[kept++] = index;
+                continue;
+            }
+            ++advances_;
+            begin(step, index);
         }
-        ++advances_;
-        begin(step, index);
+        pending_.resize(kept);
     }
 
     void begin(const Step& step, uint32_t index) {
@@ -184,9 +193,9 @@ template <class Machine> class Execution {
     const Schedule& schedule_;
     Machine& machine_;
     const uint32_t call_;
+    const bool sends_first_;
     bool begun_ = false;
     std::vector<uint32_t> pending_;
-    std::vector<uint32_t> spare_;
     uint32_t under_way_ = 0;
     uint64_t advances_ = 0;
 };

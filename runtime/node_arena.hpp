@@ -36,8 +36,8 @@ class NodeArena {
     };
     Announcement& announcement(uint32_t operation, int local) const;
 
-    /// Barrier. arrive() returns what all_arrived() wants to know. `disagree`: adds to the ranks
-    /// that disagree in this operation.
+    /// Barrier. arrive() returns what all_arrived() wants to know; the last rank to arrive has to
+    /// ring the bell.
     uint64_t arrive();
     bool all_arrived(uint64_t ticket) const {
         return control_->arrivals.load(std::memory_order_acquire) >= ticket;

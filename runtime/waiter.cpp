@@ -14,12 +14,12 @@ namespace {
 // microseconds.
 constexpr uint32_t spins = 2000;
 constexpr uint32_t yields = 20000;
-constexpr uint32_t yields_oversubscribed = 4;
-
 constexpr uint32_t rounds_between_checks = 128;
 
-constexpr uint32_t shortest_sleep = 50; // microseconds; only what rings no bell waits so long
-constexpr uint32_t longest_sleep = 1000;
+// Microseconds. The bell ends a sleep at once; the limits are for MPI, which may have work to do
+// for others. They double, so that such work waits little longer than this rank has waited.
+constexpr uint32_t shortest_sleep = 200;
+constexpr uint32_t doublings = 6;
 constexpr uint32_t sleep_with_requests = 20;
 
 void relax() {
@@ -34,8 +34,9 @@ void relax() {
 
 void Waiter::pause(uint32_t bell, bool only_bell) {
     const uint32_t spin_until = oversubscribed_ ? 0 : spins;
-    const uint32_t yield_until =
-        oversubscribed_ && only_bell ? yields_oversubscribed : spin_until + yields;
+    // With more ranks than cores, a rank that only waits for the bell leaves its core to others
+    // without delay.
+    const uint32_t yield_until = oversubscribed_ && only_bell ? 0 : spin_until + yields;
     const uint32_t round = idle_++;
     if (round % rounds_between_checks == rounds_between_checks - 1 && check_) { check_(); }
     if (round < spin_until) {
@@ -43,12 +44,12 @@ void Waiter::pause(uint32_t bell, bool only_bell) {
     } else if (round < yield_until) {
         sched_yield();
     } else if (only_bell) {
-        const uint32_t slept = std::min(round - yield_until, 10U);
-        arena_.sleep(bell, std::min(shortest_sleep << slept, longest_sleep));
+        arena_.sleep(bell, shortest_sleep << std::min(round - yield_until, doublings));
     } else {
         const timespec time{0, sleep_with_requests * 1000L};
         nanosleep(&time, nullptr);
     }
+    if (only_bell) { progress_mpi(); }
 }
 
 void Waiter::progress_mpi() {

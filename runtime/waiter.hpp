@@ -22,24 +22,24 @@ class Waiter {
         while (true) {
             const uint32_t bell = arena_.bell();
             if (ready()) { return; }
-            progress_mpi();
             pause(bell, true);
         }
     }
 
     /// For loops that do not fit until(): begin() when there was something to do, pause() when
     /// there was not. `bell` was read before looking for something to do. `only_bell`: nothing but
-    /// the bell will end the wait, so it may be long.
+    /// the bell will end the wait; then MPI, which the loop does not call, is called here.
     void begin() { idle_ = 0; }
     void pause(uint32_t bell, bool only_bell);
+
+    bool is_oversubscribed() const { return oversubscribed_; }
 
     /// Something to do now and then while nothing happens; nullptr: nothing.
     void set_check(std::function<void()> check) { check_ = std::move(check); }
 
-    /// Lets MPI work on whatever it has to do.
+  private:
     void progress_mpi();
 
-  private:
     NodeArena& arena_;
     MPI_Comm comm_;
     bool oversubscribed_;

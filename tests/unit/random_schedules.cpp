@@ -235,7 +235,7 @@ class Job {
         std::vector<Execution<Rank>> executions;
         executions.reserve(ranks_.size());
         for (size_t i = 0; i < ranks_.size(); ++i) {
-            executions.emplace_back(schedules_[i], *ranks_[i], 7U);
+            executions.emplace_back(schedules_[i], *ranks_[i], 7U, draw(random_, 0, 1) == 0);
         }
         run_until_done(executions, order);
         require(network_.empty(), "messages are left over");

@@ -101,6 +101,7 @@ class Measurement {
         const StartLine::Start start = line.wait(comm);
         operation_.call(contender.call);
         const double elapsed = now() - start.time;
+        line.rest();
         contender.late += start.late ? 1 : 0;
         buffers_.verify(calls_, contender.wrong);
         return elapsed;

@@ -22,6 +22,8 @@ void sleep_until(double time) {
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {}
 }
 
+constexpr double rest_time = 5e-3;
+
 } // namespace
 
 // With more ranks than cores a spinning rank keeps another from waking up in time. All ranks
@@ -42,6 +44,10 @@ StartLine::Start StartLine::wait(MPI_Comm comm) const {
     sleep_until(spins_ ? start - spin_time : start);
     while (now() < start) sched_yield();
     return {start, late};
+}
+
+void StartLine::rest() const {
+    if (mode_ == Mode::shared_clock && !spins_) sleep_until(now() + rest_time);
 }
 
 } // namespace bench

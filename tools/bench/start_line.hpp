@@ -21,6 +21,9 @@ class StartLine {
     StartLine(Mode mode, double pause, int ranks);
 
     Start wait(MPI_Comm comm) const;
+    // After a timed call. On a shared clock ranks share cores too: one that has finished sleeps for
+    // a moment, or its next calls would take the cores from those that have not.
+    void rest() const;
     bool spins() const { return spins_; }
 
   private:
