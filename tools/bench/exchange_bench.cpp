@@ -72,6 +72,11 @@ void add_measurement_options(CLI::App& app, Options& options) {
                "and print one line: to count what goes over the wire (with --only)")
             ->check(CLI::PositiveNumber)
             ->needs(only);
+    app.add_option("--rest", settings.rest_ms,
+                   "So many ms after each of these calls, so that TCP does not join the messages "
+                   "of several calls")
+        ->check(CLI::Range(0.0, 1e5))
+        ->needs(calls);
     app.add_option("--shared-clock", options.shared_clock_ms,
                    "All ranks are on one machine: start every call at a common moment of its "
                    "clock, so many ms after rank 0 announces it, when the wire is idle again")

@@ -3,7 +3,9 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -114,7 +116,11 @@ class Measurement {
     }
 
     void count_calls() {
-        for (int i = 0; i < settings_.calls; ++i) one_call(contenders_[0], start_, start_comm());
+        const std::chrono::duration<double, std::milli> rest(settings_.rest_ms);
+        for (int i = 0; i < settings_.calls; ++i) {
+            one_call(contenders_[0], start_, start_comm());
+            std::this_thread::sleep_for(rest);
+        }
     }
 
     void one_repeat() {

@@ -20,7 +20,8 @@ struct Settings {
     int iterations = 20;
     int warmup = 5;
     int repeats = 5;
-    int calls = 0; // not 0: only so many calls, nothing timed
+    int calls = 0;      // not 0: only so many calls, nothing timed
+    double rest_ms = 0; // after each of them
     Only only = Only::both;
     bool alternate_repeats = false; // a whole repeat of one form, then one of the other
     StartLine::Mode start = StartLine::Mode::barrier;
