@@ -1,5 +1,7 @@
 #include "runtime/datatype.hpp"
 
+#include "runtime/device_memory.hpp"
+
 #include <climits>
 
 #include <algorithm>
@@ -208,9 +210,12 @@ UserMemory user_memory(void* address, MPI_Count count, const Datatype& type) {
     UserMemory memory{address, count, type.handle, static_cast<uint64_t>(count) * type.size,
                       nullptr};
     const bool side_by_side = count == 1 || type.extent == static_cast<MPI_Count>(type.size);
-    if (type.dense_element && side_by_side) {
-        memory.dense = reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(address) +
-                                                    type.true_lower_bound);
+    if (type.dense_element && side_by_side && memory.bytes > 0) {
+        auto* const start = reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(address) +
+                                                         type.true_lower_bound);
+        // Memory of a device is left to MPI_Pack and MPI_Unpack, which know how to copy it where
+        // the application's own calls do.
+        if (!is_device_memory(start)) { memory.dense = start; }
     }
     return memory;
 }

@@ -3,6 +3,7 @@
 
 #include "interpose/abi.hpp"
 #include "runtime/blocks.hpp"
+#include "runtime/device_memory.hpp"
 #include "runtime/library.hpp"
 #include "runtime/log.hpp"
 
@@ -85,6 +86,7 @@ template <class Fill> class Call {
         Team& team = communicator.team();
         Exchange& exchange = team.exchange();
         exchange.clear();
+        look_for_devices();
         exchange.operation = record_.operation;
         uint64_t uniform_bytes = 0;
         try {
