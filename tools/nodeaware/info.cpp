@@ -4,6 +4,7 @@
 #include "runtime/world.hpp"
 #include "strategies/topology.hpp"
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/documentation.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -61,10 +62,7 @@ Json describe_options() {
 
 Json describe_strategies() {
     Json list = Json::array();
-    list.push_back(
-        {{"name", "auto"}, {"doc", "hybrid, and native for an alltoall of large blocks"}});
-    list.push_back({{"name", "native"}, {"doc", "the application's own MPI call"}});
-    for (const Strategy& strategy : strategies()) {
+    for (const DescribedStrategy& strategy : described_strategies()) {
         list.push_back({{"name", strategy.name}, {"doc", strategy.doc}});
     }
     return list;
@@ -150,6 +148,13 @@ void print_text(const Json& info) {
     std::printf("\n");
 }
 
+/// What is to be printed.
+struct Form {
+    bool json = false;
+    bool markdown = false;
+    bool config = false;
+};
+
 void show_info(bool as_json) {
     Json info;
     info["version"] = NODEAWARE_VERSION;
@@ -177,15 +182,35 @@ void show_info(bool as_json) {
     }
 }
 
+void show(const Form& form) {
+    if (form.markdown) {
+        std::fputs(markdown().c_str(), stdout);
+    } else if (form.config) {
+        const ReadOptions read = read_options(process_environment());
+        for (const std::string& complaint : read.complaints) {
+            std::fprintf(stderr, "nodeaware: %s\n", complaint.c_str());
+        }
+        std::fputs(configuration_file(read).c_str(), stdout);
+    } else {
+        show_info(form.json);
+    }
+}
+
 } // namespace
 
 void add_info_command(CLI::App& app) {
     CLI::App* command =
         app.add_subcommand("info", "Print version, machine, options with their values, and "
                                    "strategies; under mpirun also where the ranks are");
-    auto json = std::make_shared<bool>(false);
-    command->add_flag("--json", *json, "Print JSON");
-    command->callback([json] { show_info(*json); });
+    auto form = std::make_shared<Form>();
+    command->add_flag("--json", form->json, "Print JSON");
+    CLI::Option* tables = command->add_flag(
+        "--markdown", form->markdown, "Only print options, strategies and operations, as Markdown");
+    command
+        ->add_flag("--config", form->config,
+                   "Only print the options with their values, as a file for NODEAWARE_CONFIG")
+        ->excludes(tables);
+    command->callback([form] { show(*form); });
 }
 
 } // namespace nodeaware::tool

@@ -319,7 +319,7 @@ fs::path find_program(const std::string& word) {
     const char* path = std::getenv("PATH");
     std::istringstream directories(path == nullptr ? "/bin:/usr/bin" : path);
     for (std::string directory; std::getline(directories, directory, ':');) {
-        const fs::path file = fs::path(directory.empty() ? "." : directory) / word;
+        fs::path file = fs::path(directory.empty() ? "." : directory) / word;
         if (runs(file)) { return file; }
     }
     return {};

@@ -5,12 +5,16 @@
 #include <exception>
 #include <string_view>
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
     CLI::App app("Node-aware communication for unmodified MPI applications");
     app.name("nodeaware");
     app.set_version_flag("--version", NODEAWARE_VERSION);
     app.require_subcommand(1);
     nodeaware::tool::add_info_command(app);
+    nodeaware::tool::add_model_command(app);
+    nodeaware::tool::add_fit_command(app);
     // What stands behind "--" is somebody else's command line.
     char** const end = argv + argc;
     char** const dashes = std::find(argv, end, std::string_view("--"));
@@ -18,11 +22,17 @@ int main(int argc, char** argv) {
     nodeaware::tool::add_run_command(app, command_line);
     try {
         app.parse(static_cast<int>(dashes - argv), argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error);
+    } catch (const CLI::ParseError& error) { return app.exit(error); }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "nodeaware: %s\n", error.what());
         return 2;
     }
-    return 0;
 }

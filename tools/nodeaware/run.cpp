@@ -63,8 +63,10 @@ std::vector<std::string> environment_of(const Arguments& arguments) {
         if (!value.empty()) { settings[name] = value; }
     }
     std::vector<std::string> environment;
+    environment.reserve(settings.size());
     for (const auto& [name, value] : settings) {
-        environment.push_back(std::string(prefix) + name + "=" + value);
+        std::string& entry = environment.emplace_back(prefix);
+        entry.append(name).append("=").append(value);
     }
     const ReadOptions read = read_options(environment);
     if (!read.complaints.empty()) { throw LaunchError(read.complaints.front()); }

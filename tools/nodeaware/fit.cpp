@@ -1,0 +1,206 @@
+#include "tuning/fit.hpp"
+
+#include "tools/nodeaware/commands.hpp"
+#include "tuning/table_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using nlohmann::ordered_json;
+using namespace nodeaware::tuning;
+
+struct Arguments {
+    std::vector<std::string> files;
+    std::string output;
+    std::string name = "fitted";
+    std::string compare;
+    bool relative = false;
+    bool json = false;
+    std::vector<double> host_limits;
+    std::vector<double> device_limits;
+    FitOptions options;
+    BenchmarkLayout layout;
+    Fingerprint fingerprint;
+};
+
+Measurements read_all(const Arguments& arguments) {
+    std::vector<std::string> files;
+    for (const std::string& name : arguments.files) {
+        if (!std::filesystem::is_directory(name)) {
+            files.push_back(name);
+            continue;
+        }
+        for (const auto& entry : std::filesystem::directory_iterator(name)) {
+            if (entry.path().extension() == ".txt") { files.push_back(entry.path()); }
+        }
+    }
+    std::sort(files.begin(), files.end());
+    Measurements all;
+    for (const std::string& file : files) {
+        Measurements one = read_measurements(file, arguments.layout);
+        // node_pong splits one size over the processes; the injection limit is fitted from runs in
+        // which each process sends the whole size (maxrate), whose loads are larger.
+        if (std::filesystem::path(file).stem() == "node_pong") { one.simultaneous.clear(); }
+        all.add(one);
+    }
+    return all;
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[16];
+    std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+    return text;
+}
+
+/// One parameter of two tables.
+struct Compared {
+    std::string key;
+    double published;
+    double fitted;
+    double difference() const { return fitted / published - 1; }
+};
+
+std::vector<Compared> compare(const ModelTable& published, const ModelTable& fitted) {
+    std::map<std::string, double> values;
+    for (const Parameter& parameter : parameters_of(fitted)) {
+        values[parameter.key] = parameter.value;
+    }
+    std::vector<Compared> rows;
+    for (const Parameter& parameter : parameters_of(published)) {
+        const auto found = values.find(parameter.key);
+        rows.push_back(
+            {parameter.key, parameter.value, found == values.end() ? NAN : found->second});
+    }
+    return rows;
+}
+
+ordered_json to_json(const FitResult& result, const std::vector<Compared>& compared) {
+    ordered_json json = {{"lines", ordered_json::array()}, {"warnings", result.warnings}};
+    for (const FittedLine& line : result.lines) {
+        json["lines"].push_back({{"key", line.key},
+                                 {"alpha", line.line.alpha},
+                                 {"beta", line.line.beta},
+                                 {"points", line.line.points},
+                                 {"outliers", line.line.outliers},
+                                 {"first_bytes", line.first_bytes},
+                                 {"last_bytes", line.last_bytes},
+                                 {"r_squared", line.line.r_squared},
+                                 {"rms_seconds", line.line.rms_seconds},
+                                 {"rms_relative", line.line.rms_relative}});
+    }
+    for (const Compared& row : compared) {
+        ordered_json entry = {{"key", row.key}, {"compared", row.published}, {"fitted", nullptr}};
+        if (!std::isnan(row.fitted)) {
+            entry["fitted"] = row.fitted;
+            entry["relative_difference"] = row.difference();
+        }
+        json["comparison"].push_back(std::move(entry));
+    }
+    json["table"] = ordered_json::parse(to_json_text(result.table));
+    return json;
+}
+
+void print(const FitResult& result, const std::vector<Compared>& compared,
+           const std::string& compared_name) {
+    std::printf("%-34s %10s %10s %6s %23s %8s %10s %7s\n", "", "alpha s", "beta s/B", "points",
+                "bytes", "R^2", "rms s", "rms %");
+    for (const FittedLine& line : result.lines) {
+        std::printf("%-34s %10.3e %10.3e %6d %11.0f-%-11.0f %8.5f %10.2e %7.2f\n", line.key.c_str(),
+                    line.line.alpha, line.line.beta, line.line.points, line.first_bytes,
+                    line.last_bytes, line.line.r_squared, line.line.rms_seconds,
+                    100 * line.line.rms_relative);
+    }
+    if (!compared.empty()) {
+        std::printf("\n%-42s %12s %12s %11s\n", "", compared_name.c_str(), "fitted", "difference");
+    }
+    for (const Compared& row : compared) {
+        if (std::isnan(row.fitted)) {
+            std::printf("%-42s %12.3e %12s\n", row.key.c_str(), row.published, "-");
+        } else {
+            std::printf("%-42s %12.3e %12.3e %+10.1f%%\n", row.key.c_str(), row.published,
+                        row.fitted, 100 * row.difference());
+        }
+    }
+}
+
+void run(Arguments arguments) {
+    if (!arguments.host_limits.empty()) { arguments.options.limits[0] = arguments.host_limits; }
+    if (!arguments.device_limits.empty()) { arguments.options.limits[1] = arguments.device_limits; }
+    if (arguments.relative) { arguments.options.weighting = Weighting::relative; }
+    FitResult result = fit(read_all(arguments), arguments.options);
+    result.table.name = arguments.name;
+    result.table.description = "Fitted by nodeaware fit";
+    result.table.sources = arguments.files;
+    result.table.notes = result.warnings;
+    result.table.fingerprint = arguments.fingerprint;
+    result.table.fingerprint.library_version = NODEAWARE_VERSION;
+    if (result.table.fingerprint.date.empty()) { result.table.fingerprint.date = today(); }
+    std::vector<Compared> compared;
+    if (!arguments.compare.empty()) {
+        compared = compare(find_table(arguments.compare), result.table);
+    }
+    for (const std::string& warning : result.warnings) {
+        std::fprintf(stderr, "nodeaware: %s\n", warning.c_str());
+    }
+    if (arguments.json) {
+        std::printf("%s\n", to_json(result, compared).dump(2).c_str());
+    } else {
+        print(result, compared, arguments.compare);
+    }
+    if (arguments.output.empty()) { return; }
+    if (!has_paths(result.table, Memory::host)) {
+        throw TableError("no table is written: it needs host ping-pong times on and between nodes");
+    }
+    write_table(result.table, arguments.output);
+}
+
+} // namespace
+
+void add_fit_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("fit", "Fit a model table from recorded measurements");
+    auto arguments = std::make_shared<Arguments>();
+    const auto add = [&](const char* name, auto& value, const char* text) {
+        return command->add_option(name, value, text)->capture_default_str();
+    };
+    add("files", arguments->files, "Recorded files, or folders of them (*.txt)")
+        ->required()
+        ->check(CLI::ExistingPath);
+    add("--output", arguments->output, "Write the table to this file");
+    add("--name", arguments->name, "Name of the table");
+    add("--compare", arguments->compare, "Show the parameters beside those of this table");
+    command->add_flag("--relative", arguments->relative,
+                      "Weigh by relative instead of absolute residuals");
+    command->add_flag("--json", arguments->json, "Print JSON");
+    add("--host-limits", arguments->host_limits,
+        "Largest sizes (bytes) of the protocols but the last, instead of finding them")
+        ->delimiter(',');
+    add("--device-limits", arguments->device_limits, "The same for device memory")->delimiter(',');
+    add("--most-injecting", arguments->options.most_injecting,
+        "Processes of a node up to which the injection limit is fitted (0: half of all)");
+    add("--ranks-per-socket", arguments->layout.ranks_per_socket, "Of the ping-pong ranks")
+        ->check(CLI::PositiveNumber);
+    add("--ranks-per-node", arguments->layout.ranks_per_node, "Of the ping-pong ranks")
+        ->check(CLI::PositiveNumber);
+    add("--element-bytes", arguments->layout.element_bytes, "Unit of the sizes in the files")
+        ->check(CLI::PositiveNumber);
+    add("--mpi", arguments->fingerprint.mpi, "MPI that was measured, for the table");
+    add("--host-model", arguments->fingerprint.host_model, "Machine that was measured");
+    add("--date", arguments->fingerprint.date, "Day of the measurement (default: today)");
+    command->callback([arguments] { run(*arguments); });
+}
+
+} // namespace nodeaware::tool

@@ -1,0 +1,173 @@
+#include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/text_file.hpp"
+#include "tuning/node_aware_models.hpp"
+#include "tuning/scenario_text.hpp"
+#include "tuning/table_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using nlohmann::ordered_json;
+using namespace nodeaware::tuning;
+
+struct Arguments {
+    std::string table = std::string(default_table_name);
+    Table6Input input;
+    std::string scenario;
+    std::string sizes = "1:1048576";
+    std::string svg;
+    bool json = false;
+    bool csv = false;
+    bool list = false;
+    bool show = false;
+};
+
+ordered_json to_json(const Composition& row) {
+    ordered_json json = {{"seconds", nullptr}, {"terms", ordered_json::array()}};
+    if (!row.seconds) {
+        json["missing"] = row.missing;
+        return json;
+    }
+    json["seconds"] = *row.seconds;
+    for (const Term& term : row.terms) {
+        ordered_json entry = {{"name", term.name}, {"seconds", term.seconds}};
+        if (!term.protocol.empty()) { entry["protocol"] = term.protocol; }
+        json["terms"].push_back(std::move(entry));
+    }
+    if (row.seconds_with_copies) { json["seconds_with_copies"] = *row.seconds_with_copies; }
+    return json;
+}
+
+ordered_json to_json(const Table6Input& input) {
+    return {{"s_proc", input.s_proc},
+            {"s_node", input.s_node},
+            {"s_node_node", input.s_node_node},
+            {"m_proc_node", input.m_proc_node},
+            {"m_node_node", input.m_node_node},
+            {"m_proc", input.m_proc},
+            {"gps", input.gps},
+            {"pps", input.pps},
+            {"ppn", input.ppn},
+            {"ppg", input.ppg}};
+}
+
+void print_compositions(const std::vector<Composition>& rows) {
+    for (const Composition& row : rows) {
+        if (!row.seconds) {
+            std::printf("%-24s -  (%s)\n", row.label.data(), row.missing.c_str());
+            continue;
+        }
+        std::printf("%-24s %.4e s =", row.label.data(), *row.seconds);
+        const char* before = "";
+        for (const Term& term : row.terms) {
+            std::printf("%s %s %.4e", before, term.name.c_str(), term.seconds);
+            if (!term.protocol.empty()) { std::printf(" (%s)", term.protocol.c_str()); }
+            before = " +";
+        }
+        if (row.seconds_with_copies) {
+            std::printf("; with T_copy, which table 6 leaves out here: %.4e",
+                        *row.seconds_with_copies);
+        }
+        std::printf("\n");
+    }
+}
+
+void show_compositions(const ModelTable& table, const Arguments& arguments) {
+    const std::vector<Composition> rows = table6(table, arguments.input);
+    if (!arguments.json) {
+        std::printf("table %s; seconds\n", table.name.c_str());
+        print_compositions(rows);
+        return;
+    }
+    ordered_json json = {{"table", table.name},
+                         {"units", {{"time", "seconds"}, {"size", "bytes"}}},
+                         {"parameters", to_json(arguments.input)}};
+    for (const Composition& row : rows) { json[std::string(row.key)] = to_json(row); }
+    std::printf("%s\n", json.dump(2).c_str());
+}
+
+void show_scenario(const ModelTable& table, const Arguments& arguments) {
+    const Scenario scenario = parse_scenario(arguments.scenario);
+    const auto points = evaluate(table, scenario, parse_sizes(arguments.sizes));
+    if (!arguments.svg.empty()) { write_text_file(arguments.svg, to_svg(table, scenario, points)); }
+    const std::string text = arguments.json  ? to_json_text(table, scenario, points)
+                             : arguments.csv ? to_csv(points)
+                                             : to_text(points);
+    std::fputs(text.c_str(), stdout);
+}
+
+void run(const Arguments& arguments, bool has_parameters) {
+    if (arguments.list) {
+        for (const std::string& name : published_table_names()) {
+            std::printf("%-20s %s\n", name.c_str(), find_table(name).description.c_str());
+        }
+        return;
+    }
+    const ModelTable table = find_table(arguments.table);
+    if (arguments.show) {
+        std::fputs(to_json_text(table).c_str(), stdout);
+    } else if (!arguments.scenario.empty()) {
+        show_scenario(table, arguments);
+    } else if (has_parameters) {
+        show_compositions(table, arguments);
+    } else {
+        throw CLI::RequiredError("--s-proc, --s-node and --s-node-node, or --scenario,");
+    }
+}
+
+void add_parameters(CLI::App& command, Table6Input& input) {
+    const auto add = [&](const char* name, auto& value, const char* text) {
+        return command.add_option(name, value, text)->capture_default_str();
+    };
+    add("--s-proc", input.s_proc, "Most bytes that one process (GPU) sends")
+        ->check(CLI::NonNegativeNumber);
+    add("--s-node", input.s_node, "Most bytes that one node sends")->check(CLI::NonNegativeNumber);
+    add("--s-node-node", input.s_node_node, "Most bytes between two nodes")
+        ->check(CLI::NonNegativeNumber);
+    add("--m-proc-node", input.m_proc_node, "Most nodes that one process sends to")
+        ->check(CLI::PositiveNumber);
+    add("--m-node-node", input.m_node_node, "Most messages between two nodes")
+        ->check(CLI::PositiveNumber);
+    add("--m-proc", input.m_proc,
+        "Messages of the busiest process in standard communication (0: as --m-proc-node)")
+        ->check(CLI::NonNegativeNumber);
+    add("--gps", input.gps, "GPUs per socket")->check(CLI::PositiveNumber);
+    add("--pps", input.pps, "Processes per socket")->check(CLI::PositiveNumber);
+    add("--ppn", input.ppn, "Processes per node")->check(CLI::PositiveNumber);
+    add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(CLI::PositiveNumber);
+}
+
+} // namespace
+
+void add_model_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "model", "Predict times of the communication strategies from a model table");
+    auto arguments = std::make_shared<Arguments>();
+    command->add_option("--table", arguments->table, "Published table (see --list) or file")
+        ->capture_default_str();
+    command->add_flag("--list", arguments->list, "List the published tables");
+    command->add_flag("--show", arguments->show, "Print the table as a file");
+    add_parameters(*command, arguments->input);
+    command->add_option("--scenario", arguments->scenario,
+                        "Curves over message sizes: messages=256,nodes=16,dup=0.25; also gps, ppn, "
+                        "ppg, cap");
+    command
+        ->add_option("--sizes", arguments->sizes, "Message sizes of the curves, FIRST:LAST bytes")
+        ->capture_default_str();
+    CLI::Option* csv = command->add_flag("--csv", arguments->csv, "Print the curves as CSV");
+    command->add_flag("--json", arguments->json, "Print JSON")->excludes(csv);
+    command->add_option("--svg", arguments->svg, "Also write the curves as a plot to this file");
+    command->callback([arguments, command] {
+        run(*arguments, command->count("--s-proc") + command->count("--s-node") +
+                                command->count("--s-node-node") ==
+                            3);
+    });
+}
+
+} // namespace nodeaware::tool

@@ -1,0 +1,241 @@
+#include "tuning/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+namespace nodeaware::tuning {
+
+namespace {
+
+/// The least time at each size: what disturbs a measurement makes it longer.
+std::vector<Point> least(const std::vector<const std::vector<Point>*>& series) {
+    std::map<double, double> best;
+    for (const auto* points : series) {
+        for (const Point& point : *points) {
+            const auto [entry, fresh] = best.try_emplace(point.bytes, point.seconds);
+            if (!fresh) { entry->second = std::min(entry->second, point.seconds); }
+        }
+    }
+    std::vector<Point> curve;
+    curve.reserve(best.size());
+    for (const auto& [bytes, seconds] : best) { curve.push_back({bytes, seconds}); }
+    return curve;
+}
+
+std::string number(double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.3g", value);
+    return text;
+}
+
+class Fitter {
+  public:
+    Fitter(const Measurements& measurements, const FitOptions& options)
+        : measured_(measurements), options_(options) {}
+
+    FitResult run() {
+        for (const Memory memory : memories) { paths(memory); }
+        for (const Memory memory : memories) { injection(memory); }
+        copies();
+        shared_memory();
+        if (result_.lines.empty()) { throw TableError("there are no measurements to fit"); }
+        return std::move(result_);
+    }
+
+  private:
+    void warn(const std::string& key, const std::string& what) {
+        result_.warnings.push_back(key + ": " + what);
+    }
+
+    /// Fits one line and notes it and what is odd about it.
+    LineFit noted(const std::string& key, const std::vector<Point>& points) {
+        const LineFit fitted = fit_line_robust(points, options_.weighting);
+        result_.lines.push_back({key, fitted, points.front().bytes, points.back().bytes});
+        if (fitted.points < options_.switches.fewest_points) {
+            warn(key, "only " + std::to_string(fitted.points) + " points");
+        }
+        if (fitted.outliers > 0) {
+            warn(key, std::to_string(fitted.outliers) + " outliers left out");
+        }
+        if (fitted.rms_relative > 0.1 && fitted.r_squared < 0.99) {
+            warn(key, "noisy: residuals are " + number(100 * fitted.rms_relative) +
+                          " % of the times, R^2 is " + number(fitted.r_squared));
+        }
+        return fitted;
+    }
+
+    /// The line as parameters that can be.
+    Postal line(const std::string& key, const std::vector<Point>& points) {
+        const LineFit fitted = noted(key, points);
+        Postal postal{fitted.alpha, fitted.beta};
+        if (postal.alpha < 0) {
+            warn(key, "implausible: alpha is " + number(postal.alpha) +
+                          " s; a line through the origin is used");
+            postal = {0, fit_slope(points, options_.weighting)};
+        } else if (postal.beta < 0) {
+            warn(key,
+                 "implausible: beta is " + number(postal.beta) + " s/byte; a constant is used");
+            double mean = 0;
+            for (const Point& point : points) { mean += point.seconds; }
+            postal = {mean / static_cast<double>(points.size()), 0};
+        }
+        return postal;
+    }
+
+    void paths(Memory memory) {
+        std::vector<Locality> present;
+        std::vector<std::vector<Point>> curves;
+        for (const Locality locality : localities) {
+            std::vector<const std::vector<Point>*> series;
+            for (const auto& pair : measured_.pairs) {
+                if (pair.memory == memory && pair.locality == locality) {
+                    series.push_back(&pair.points);
+                }
+            }
+            std::vector<Point> curve = least(series);
+            if (curve.empty()) { continue; }
+            present.push_back(locality);
+            curves.push_back(std::move(curve));
+        }
+        if (curves.empty()) { return; }
+        const auto& known = options_.limits[static_cast<size_t>(memory)];
+        const auto limits = known ? std::vector<std::vector<double>>(curves.size(), *known)
+                                  : find_switch_points(curves, options_.switches);
+        for (size_t i = 0; i < curves.size(); ++i) {
+            path(memory, present[i], curves[i], limits[i]);
+        }
+    }
+
+    /// Up to three protocols; two are eager and rendezvous, a single one stands for all sizes.
+    void path(Memory memory, Locality locality, const std::vector<Point>& curve,
+              const std::vector<double>& limits) {
+        const std::string key =
+            "paths." + std::string(name_of(memory)) + "." + std::string(name_of(locality)) + ".";
+        const auto parts = cut(curve, limits);
+        Path& path = result_.table.path(memory, locality);
+        for (size_t i = 0; i < parts.size() && i < protocols.size(); ++i) {
+            const size_t which = protocols.size() - std::min(parts.size(), protocols.size()) + i;
+            if (parts[i].empty()) {
+                warn(key + std::string(name_of(protocols[which])), "no points");
+                continue;
+            }
+            path.by_protocol[which] = line(key + std::string(name_of(protocols[which])), parts[i]);
+            if (which == 0) { path.short_limit = limits[i]; }
+            if (which == 1) { path.eager_limit = limits[i]; }
+        }
+    }
+
+    void injection(Memory memory) {
+        double most = options_.most_injecting;
+        if (most <= 0) {
+            for (const auto& sample : measured_.simultaneous) {
+                if (sample.memory == memory) { most = std::max(most, sample.processes / 2); }
+            }
+        }
+        const Path& path = result_.table.path(memory, Locality::network);
+        std::vector<Point> points;
+        for (const auto& sample : measured_.simultaneous) {
+            if (sample.memory == memory && sample.processes >= options_.fewest_injecting &&
+                sample.processes <= most && sample.bytes > path.eager_limit) {
+                points.push_back({sample.processes * sample.bytes, sample.seconds});
+            }
+        }
+        // Without protocols to go by, or with few processes, there is nothing to be seen.
+        if (path.empty() || points.size() < 4) { return; }
+        std::sort(points.begin(), points.end(),
+                  [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
+        const std::string key = "injection." + std::string(name_of(memory));
+        // Only the slope is wanted: what the intercept stands for differs with the processes.
+        const double inverse = noted(key, points).beta;
+        if (inverse <= 0) {
+            warn(key, "implausible: more bytes take less time");
+            return;
+        }
+        result_.table.inverse_injection_rate[static_cast<size_t>(memory)] = inverse;
+    }
+
+    void copies() {
+        std::map<std::tuple<Direction, bool, int>, std::vector<const std::vector<Point>*>> kinds;
+        for (const auto& copy : measured_.copies) {
+            kinds[{copy.direction, !copy.same_socket, copy.processes}].push_back(&copy.points);
+        }
+        for (const auto& [kind, series] : kinds) {
+            const auto& [direction, other_socket, processes] = kind;
+            std::vector<Point> curve = least(series);
+            if (curve.empty()) { continue; }
+            const std::string key = "copies." + std::string(name_of(direction)) +
+                                    (other_socket ? ".other_socket." : ".") +
+                                    std::to_string(processes);
+            if (processes > 1) { curve = last_regime(key, curve); }
+            result_.table.copies.push_back({direction, !other_socket, processes, line(key, curve)});
+        }
+    }
+
+    void shared_memory() {
+        std::vector<double> flags = measured_.flag_latencies;
+        if (measured_.shared_copies.empty() || flags.empty()) { return; }
+        const LineFit copy = noted("shared_memory.copy", least({&measured_.shared_copies}));
+        if (copy.beta <= 0) {
+            warn("shared_memory.copy", "implausible: more bytes take less time");
+            return;
+        }
+        const auto middle = flags.begin() + static_cast<std::ptrdiff_t>(flags.size() / 2);
+        std::nth_element(flags.begin(), middle, flags.end());
+        result_.table.shared_memory = {1 / copy.beta, *middle};
+    }
+
+    std::vector<Point> last_regime(const std::string& key, const std::vector<Point>& curve) {
+        const auto limits = find_switch_points({curve}, options_.switches).front();
+        if (limits.empty()) { return curve; }
+        warn(key, "copies up to " + number(limits.back()) +
+                      " bytes follow another line and are left out");
+        return cut(curve, limits).back();
+    }
+
+    const Measurements& measured_;
+    const FitOptions& options_;
+    FitResult result_;
+};
+
+} // namespace
+
+FitResult fit(const Measurements& measurements, const FitOptions& options) {
+    return Fitter(measurements, options).run();
+}
+
+std::vector<Parameter> parameters_of(const ModelTable& table) {
+    std::vector<Parameter> all;
+    for (const Memory memory : memories) {
+        for (const Locality locality : localities) {
+            for (const Protocol protocol : protocols) {
+                const auto& postal =
+                    table.path(memory, locality).by_protocol[static_cast<size_t>(protocol)];
+                if (!postal) { continue; }
+                const std::string key = "paths." + std::string(name_of(memory)) + "." +
+                                        std::string(name_of(locality)) + "." +
+                                        std::string(name_of(protocol));
+                all.push_back({key + ".alpha", postal->alpha});
+                all.push_back({key + ".beta", postal->beta});
+            }
+        }
+    }
+    for (const Memory memory : memories) {
+        const double inverse = table.inverse_injection_rate[static_cast<size_t>(memory)];
+        if (inverse > 0) {
+            all.push_back(
+                {"injection." + std::string(name_of(memory)) + ".seconds_per_byte", inverse});
+        }
+    }
+    for (const Copy& copy : table.copies) {
+        const std::string key = "copies." + std::string(name_of(copy.direction)) +
+                                (copy.same_socket ? "." : ".other_socket.") +
+                                std::to_string(copy.processes);
+        all.push_back({key + ".alpha", copy.postal.alpha});
+        all.push_back({key + ".beta", copy.postal.beta});
+    }
+    return all;
+}
+
+} // namespace nodeaware::tuning

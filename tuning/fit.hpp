@@ -1,0 +1,65 @@
+#pragma once
+
+#include "tuning/least_squares.hpp"
+#include "tuning/measurement_files.hpp"
+#include "tuning/model_table.hpp"
+#include "tuning/protocol_switch.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tuning {
+
+struct FitOptions {
+    Weighting weighting = Weighting::uniform; ///< within one protocol, as the papers do
+    SwitchOptions switches;
+    /// Largest sizes (bytes) of all protocols but the last, by Memory, where they are known; else
+    /// they are found.
+    std::array<std::optional<std::vector<double>>, 2> limits;
+    /// The injection limit is fitted from this many processes at least and at most (0: half of the
+    /// most that were measured, one socket).
+    int fewest_injecting = 5;
+    int most_injecting = 0;
+};
+
+/// A fitted line and what it is of: the key of the table, "paths.host.network.eager".
+struct FittedLine {
+    std::string key;
+    LineFit line;
+    double first_bytes = 0; ///< smallest size that was used
+    double last_bytes = 0;
+};
+
+struct FitResult {
+    ModelTable table; ///< name, fingerprint and notes are left to the caller
+    std::vector<FittedLine> lines;
+    std::vector<std::string> warnings; ///< implausible or noisy results, too few points
+};
+
+/// A table from measurements, as section 3 of [N] makes it: the least time of all pairs of one
+/// locality at each size; protocols apart; one least-squares line for each.
+///  - Copies by several processes: the last of the regimes that the sizes show, because without a
+///    multi-process service small copies cost a change of GPU context.
+///  - Injection limit: seconds = alpha + node bytes / R_N over rendezvous messages of the processes
+///    of one socket ([N] table 4).
+///  - Shared memory: the slope of copies, and the median flag latency.
+///  - Parameters that cannot be (negative) are put to the nearest that can: the line through the
+///    origin, or a constant; with a warning.
+/// A protocol that lies between two found ones without points is left out. Throws TableError where
+/// there is nothing to fit.
+FitResult fit(const Measurements& measurements, const FitOptions& options);
+
+/// A number of a table by its key, as in the file: "paths.host.socket.short.alpha",
+/// "injection.host.seconds_per_byte", "copies.host_to_device.4.beta" (same socket; with
+/// ".other_socket" behind the direction for the other one).
+struct Parameter {
+    std::string key;
+    double value = 0;
+};
+
+/// All fitted numbers of a table, in a fixed order.
+std::vector<Parameter> parameters_of(const ModelTable& table);
+
+} // namespace nodeaware::tuning
