@@ -1,5 +1,7 @@
 #include "runtime/agreement.hpp"
 
+#include "strategies/forecast.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -79,7 +81,7 @@ Agreement::Result Agreement::agree(uint32_t operation, const Part& part,
         owes_bell = arrive_and_wait();
     }
     note_use(*entry);
-    return {&entry->schedule, built, owes_bell};
+    return {&entry->schedule, built, entry->predictions, owes_bell};
 }
 
 bool Agreement::arrive_and_wait() {
@@ -123,6 +125,7 @@ uint64_t Agreement::number_of(const Part& part, const Entry* guess) {
 
 Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& part, bool& built) {
     std::vector<uint64_t> numbers;
+    numbers.reserve(static_cast<size_t>(topology_.ranks_on(node_)));
     for (int local = 0; local < topology_.ranks_on(node_); ++local) {
         numbers.push_back(
             arena_.announcement(operation, local).traffic.load(std::memory_order_relaxed));
@@ -132,13 +135,18 @@ Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& par
     }
     const std::vector<RankTraffic> lists = share_lists(operation, part.traffic);
     std::vector<const RankTraffic*> pointers;
+    pointers.reserve(lists.size());
     for (const RankTraffic& list : lists) { pointers.push_back(&list); }
     const NodeTraffic traffic = gather_traffic(topology_, node_, pointers, part.sharing);
     drop_least_used(entries_, [](const auto& entry) { return entry->last_use; });
+    std::vector<double> predictions;
+    for (const Strategy* candidate : part.candidates) {
+        predictions.push_back(predicted_seconds(traffic, candidate, part.parameters));
+    }
     entries_.push_back(std::make_unique<Entry>(
         Entry{next_entry_, std::move(numbers),
               compile_schedule(topology_, traffic, part.strategy, part.parameters, rank_),
-              next_entry_, 0}));
+              std::move(predictions), next_entry_, 0}));
     ++next_entry_;
     built = true;
     return *entries_.back();

@@ -29,7 +29,7 @@ void exchange(Harness& harness, MPI_Comm comm, int salt, const char* what) {
                                    received.data(), counts.data(), places.data(), MPI_INT, comm);
     bool right = code == MPI_SUCCESS;
     for (int peer = 0; peer < size; ++peer) {
-        const auto at = static_cast<size_t>(2 * peer);
+        const auto at = 2 * static_cast<size_t>(peer);
         const bool empty = counts[static_cast<size_t>(peer)] == 0;
         right = right && received[at] == (empty ? -1 : salt + 100 * peer + rank) &&
                 received[at + 1] == (empty ? -1 : salt - peer);

@@ -87,7 +87,8 @@ struct Buffer {
             next += counts[at] * types[at]->extent + (uniform ? 0 : types[at]->span);
         }
         counts.push_back(0);
-        memory.assign(static_cast<size_t>(next + common.span + 16), canary);
+        const int end = next + common.span + 16;
+        memory.assign(static_cast<size_t>(end), canary);
     }
 
     /// For operations with one count for all blocks, on a rank without any.
@@ -252,8 +253,8 @@ class Cases {
             sizes[0] = place.size % 2 == 0 ? draw(random_, 1, 2) : 1;
         }
         MPI_Dims_create(place.size, dimensions, sizes.data());
-        std::vector<int> periods;
-        for (int i = 0; i < dimensions; ++i) { periods.push_back(draw(random_, 0, 1)); }
+        std::vector<int> periods(static_cast<size_t>(dimensions));
+        for (int& period : periods) { period = draw(random_, 0, 1); }
         MPI_Comm made = MPI_COMM_NULL;
         MPI_Cart_create(place.comm, dimensions, sizes.data(), periods.data(), 0, &made);
         place.destinations.resize(static_cast<size_t>(place.size));

@@ -23,7 +23,8 @@ void exchange(Harness& harness, int salt) {
     bool right = true;
     for (int source = 0; source < harness.size(); ++source) {
         for (int i = 0; i < block; ++i) {
-            right = right && received[static_cast<size_t>(source * block + i)] ==
+            const int at = source * block + i;
+            right = right && received[static_cast<size_t>(at)] ==
                                  salt + source * 1000 + harness.rank() * block + i;
         }
     }

@@ -1,6 +1,7 @@
 /* sessions_program [init]: alltoall on a communicator made from a session; with `init`, in a
    program that calls MPI_Init, too. Prints one line when all is well. */
 #include <mpi.h>
+
 #include <stdio.h>
 #include <string.h>
 

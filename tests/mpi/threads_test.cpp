@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
     }
     std::atomic<int> wrong = 0;
     std::vector<std::thread> running;
+    running.reserve(threads);
     for (int i = 0; i < threads; ++i) {
         running.emplace_back([&, i] {
             for (int round = 0; round < rounds; ++round) {

@@ -19,26 +19,26 @@ using Words = std::vector<std::string>;
 class Launching : public testing::Test {
   protected:
     void SetUp() override {
-        folder_ = fs::path(testing::TempDir()) / ("nodeaware-launch-" + std::to_string(getpid()));
-        fs::create_directories(folder_);
+        folder = fs::path(testing::TempDir()) / ("nodeaware-launch-" + std::to_string(getpid()));
+        fs::create_directories(folder);
         for (const char* name :
              {"orterun", "mpiexec.hydra", "srun", "app", "node", "numactl", "bash"}) {
             add_program(name);
         }
-        fs::create_symlink(folder_ / "orterun", folder_ / "mpirun");
-        fs::create_symlink(folder_ / "mpiexec.hydra", folder_ / "mpiexec");
-        path_ = std::getenv("PATH");
-        setenv("PATH", folder_.c_str(), 1);
+        fs::create_symlink(folder / "orterun", folder / "mpirun");
+        fs::create_symlink(folder / "mpiexec.hydra", folder / "mpiexec");
+        path = std::getenv("PATH");
+        setenv("PATH", folder.c_str(), 1);
         unsetenv("LD_PRELOAD");
     }
     void TearDown() override {
-        setenv("PATH", path_.c_str(), 1);
-        fs::remove_all(folder_);
+        setenv("PATH", path.c_str(), 1);
+        fs::remove_all(folder);
     }
 
     void add_program(const std::string& name) {
-        std::ofstream(folder_ / name) << "#!/bin/sh\n";
-        fs::permissions(folder_ / name, fs::perms::owner_all);
+        std::ofstream(folder / name) << "#!/bin/sh\n";
+        fs::permissions(folder / name, fs::perms::owner_all);
     }
 
     static size_t program_of(const Words& command) {
@@ -47,8 +47,8 @@ class Launching : public testing::Test {
         return launch.programs.front();
     }
 
-    fs::path folder_;
-    std::string path_;
+    fs::path folder;
+    std::string path;
 };
 
 } // namespace
@@ -95,9 +95,9 @@ TEST_F(Launching, CommandsWithoutAProgramAreRefused) {
 }
 
 TEST_F(Launching, FilesThatAreNoProgramsNeedNoMpi) {
-    EXPECT_EQ(mpi_of(folder_ / "app"), std::nullopt);
-    EXPECT_EQ(mpi_of(folder_ / "missing"), std::nullopt);
-    EXPECT_EQ(mpi_of(folder_), std::nullopt);
+    EXPECT_EQ(mpi_of(folder / "app"), std::nullopt);
+    EXPECT_EQ(mpi_of(folder / "missing"), std::nullopt);
+    EXPECT_EQ(mpi_of(folder), std::nullopt);
 }
 
 TEST_F(Launching, DamagedElfFilesAreSurvived) {
@@ -105,14 +105,14 @@ TEST_F(Launching, DamagedElfFilesAreSurvived) {
     std::string image(4096, '\0');
     self.read(image.data(), static_cast<std::streamsize>(image.size()));
     for (const size_t length : {4U, 20U, 63U, 64U, 100U, 500U, 4096U}) {
-        std::ofstream(folder_ / "damaged", std::ios::binary) << image.substr(0, length);
-        EXPECT_EQ(mpi_of(folder_ / "damaged"), std::nullopt) << length;
+        std::ofstream(folder / "damaged", std::ios::binary) << image.substr(0, length);
+        EXPECT_EQ(mpi_of(folder / "damaged"), std::nullopt) << length;
     }
     for (size_t at = 16; at < 64; ++at) { // every byte of the header wrong in turn
         std::string wrong = image;
         wrong[at] = static_cast<char>(0xff);
-        std::ofstream(folder_ / "damaged", std::ios::binary) << wrong;
-        EXPECT_EQ(mpi_of(folder_ / "damaged"), std::nullopt) << at;
+        std::ofstream(folder / "damaged", std::ios::binary) << wrong;
+        EXPECT_EQ(mpi_of(folder / "damaged"), std::nullopt) << at;
     }
 }
 

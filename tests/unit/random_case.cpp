@@ -125,7 +125,20 @@ void RandomCase::list_incoming(Random& random) {
     }
 }
 
+/// Any machine: the limits and the prices of messages are in no order.
+void RandomCase::draw_costs(Random& random) {
+    const auto price = [&] { return static_cast<double>(draw(random, 0, 1000)); };
+    Costs& costs = parameters.costs;
+    for (ProtocolCosts& protocol : costs.protocols) {
+        protocol = {draw(random, 1, 1000), price(), price() * 1e-2, price()};
+    }
+    costs.node_per_byte = price() * 1e-2;
+    costs.copy_per_byte = price() * 1e-2;
+    costs.flag = price();
+}
+
 void RandomCase::draw_parameters(Random& random) {
+    draw_costs(random);
     parameters.message_cap = chance(random, 20) ? draw(random, 1, 20) : draw(random, 1, 4000);
     parameters.direct_bytes = chance(random, 20) ? 0 : draw(random, 1, 1000);
     parameters.local_direct_bytes = chance(random, 20) ? 0 : draw(random, 1, 1000);

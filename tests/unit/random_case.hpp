@@ -28,6 +28,7 @@ struct RandomCase {
     void draw_traffic(Random& random);
     void draw_allgather(Random& random);
     void list_incoming(Random& random);
+    void draw_costs(Random& random);
     void draw_parameters(Random& random);
 };
 

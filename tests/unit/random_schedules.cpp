@@ -28,7 +28,7 @@ void require(bool condition, const char* what) {
 
 std::byte content(int source, uint32_t memory, uint64_t offset) {
     return static_cast<std::byte>(
-        (static_cast<uint64_t>(source) * 167 + memory * 59 + offset * 13 + 1) % 251);
+        (static_cast<uint64_t>(source) * 167 + uint64_t{memory} * 59 + offset * 13 + 1) % 251);
 }
 
 struct Node {

@@ -32,7 +32,7 @@ Topology cluster(std::initializer_list<int> ranks_on_nodes) {
     return Topology(names);
 }
 
-Parameters parameters(uint64_t cap, uint64_t direct) { return {cap, direct, 1000, 1 << 20}; }
+Parameters parameters(uint64_t cap, uint64_t direct) { return {cap, direct, 1000, 1 << 20, {}}; }
 
 } // namespace
 
