@@ -28,6 +28,9 @@ struct Core {
     /// Number of blocks that an exchange on `comm` sends and receives.
     void (*degrees)(MPI_Comm comm, bool neighborhood, int* sends, int* receives);
 
+    /// After a call that a hook left to MPI, in the same thread.
+    void (*native_done)();
+
     /// One hook for each exchange: true if the operation is done and `*result` is what it returns;
     /// false if the application's own call must do it, on this and every other rank.
 #define EXCHANGE(name, parameters, arguments) bool (*name)(int* result, NODEAWARE_LIST parameters);

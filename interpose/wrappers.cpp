@@ -18,7 +18,9 @@ using namespace nodeaware::interpose;
         const Inside inside;                                                                       \
         int result = 0;                                                                            \
         if (core->name(&result, NODEAWARE_LIST arguments)) { return result; }                      \
-        return next.get() arguments;                                                               \
+        result = next.get() arguments;                                                             \
+        core->native_done();                                                                       \
+        return result;                                                                             \
     }
 
 #define LIFECYCLE(name, parameters, arguments)                                                     \

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace nodeaware {
@@ -26,11 +27,14 @@ class Agreement {
         const Strategy& strategy;
         const Parameters& parameters;
         Sharing sharing;
+        /// Strategies whose times are to be predicted when a schedule is built (nullptr: native).
+        std::span<const Strategy* const> candidates;
     };
 
     struct Result {
-        const Schedule* schedule; ///< valid until the next call
-        bool built;               ///< it is new
+        const Schedule* schedule;            ///< valid until the next call
+        bool built;                          ///< it is new
+        std::span<const double> predictions; ///< for the candidates; empty: not predicted
         /// The others of this node sleep until this rank rings the bell. It may begin its sends
         /// first, which are what everybody waits for.
         bool owes_bell;
@@ -54,6 +58,7 @@ class Agreement {
         uint64_t number;
         std::vector<uint64_t> traffic; ///< numbers of the traffics of the ranks of the node
         Schedule schedule;
+        std::vector<double> predictions;
         uint64_t successor; ///< number of the entry that came after this one the last time
         uint64_t last_use;
     };

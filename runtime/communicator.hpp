@@ -2,6 +2,7 @@
 
 #include "runtime/neighbors.hpp"
 #include "runtime/reason.hpp"
+#include "runtime/selection.hpp"
 #include "runtime/team.hpp"
 
 #include <array>
@@ -26,6 +27,7 @@ class Communicator {
     Reason obstacle() const { return obstacle_; }
     Team& team() { return *team_; } ///< if there is no obstacle
     const Neighbors& neighbors(MPI_Comm comm, Operation operation);
+    Selection& selection() { return selection_; }
 
   private:
     void find_team(MPI_Comm comm, const World& world);
@@ -33,6 +35,7 @@ class Communicator {
     Reason obstacle_ = Reason::none;
     std::shared_ptr<Team> team_;
     std::array<std::optional<Neighbors>, operation_count> neighbors_;
+    Selection selection_;
 };
 
 } // namespace nodeaware

@@ -15,12 +15,7 @@ ErrorsReturn::~ErrorsReturn() {
     mpi.Errhandler_free(&handler_);
 }
 
-#ifdef OPEN_MPI
-
-CompletionErrorsReturn::CompletionErrorsReturn() = default;
-CompletionErrorsReturn::~CompletionErrorsReturn() = default;
-
-#else
+#ifndef OPEN_MPI
 
 namespace {
 

@@ -21,6 +21,9 @@ class ErrorsReturn {
 /// While any lives, errors in completion calls return. MPICH calls the error handler of
 /// MPI_COMM_WORLD for them, whatever communicator the requests belong to; Open MPI calls that of
 /// theirs, so there this does nothing. Threads may have one each.
+#ifdef OPEN_MPI
+class [[maybe_unused]] CompletionErrorsReturn {};
+#else
 class CompletionErrorsReturn {
   public:
     CompletionErrorsReturn();
@@ -28,5 +31,6 @@ class CompletionErrorsReturn {
     CompletionErrorsReturn(const CompletionErrorsReturn&) = delete;
     CompletionErrorsReturn& operator=(const CompletionErrorsReturn&) = delete;
 };
+#endif
 
 } // namespace nodeaware

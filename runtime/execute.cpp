@@ -55,7 +55,7 @@ void look_for_mismatch(MpiMachine& machine, const Execution<MpiMachine>& executi
     machine.cancel_given_up();
 }
 
-Agreement::Result agree(Team& team, const Exchange& exchange, const Strategy& strategy,
+Agreement::Result agree(Team& team, const Exchange& exchange, const Selected& selected,
                         MpiMachine& machine, uint32_t operation, CallRecord& record) {
     const Watch watch(team.waiter(), [&] {
         // Other ranks of this node may still be in the last operation, and wait for what has come
@@ -66,8 +66,12 @@ Agreement::Result agree(Team& team, const Exchange& exchange, const Strategy& st
     const auto pack = [&](const Schedule& schedule) {
         Execution<MpiMachine>::run_prologue(schedule, machine);
     };
-    const auto result = team.agreement().agree(
-        operation, {exchange.traffic, strategy, team.parameters(), exchange.sharing}, pack);
+    const auto result =
+        team.agreement().agree(operation,
+                               {exchange.traffic, *selected.strategy, team.parameters(),
+                                exchange.sharing, selected.candidates()},
+                               pack);
+    selected.learn_predictions(result.predictions);
     record.built = result.built;
     return result;
 }
@@ -104,10 +108,10 @@ void run_to_end(const Agreement::Result& agreed, MpiMachine& machine, Team& team
     }
 }
 
-int move(Team& team, const Exchange& exchange, const Strategy& strategy, CallRecord& record) {
+int move(Team& team, const Exchange& exchange, const Selected& selected, CallRecord& record) {
     const uint32_t operation = team.next_operation();
     MpiMachine machine(team.comm(), team.topology(), team.arena(), exchange, operation);
-    const Agreement::Result agreed = agree(team, exchange, strategy, machine, operation, record);
+    const Agreement::Result agreed = agree(team, exchange, selected, machine, operation, record);
     team.arena().reset_counters(operation + 1, team.used_counters(operation + 1));
     const Schedule& schedule = *agreed.schedule;
     team.used_counters(operation) = schedule.counters;
@@ -119,12 +123,12 @@ int move(Team& team, const Exchange& exchange, const Strategy& strategy, CallRec
 
 } // namespace
 
-int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Strategy& strategy,
+int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Selected& selected,
             CallRecord& record) {
     int code = MPI_SUCCESS;
     try {
         const CompletionErrorsReturn errors_return;
-        code = move(team, exchange, strategy, record);
+        code = move(team, exchange, selected, record);
     } catch (const MpiError& error) {
         log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
         code = error.code;

@@ -2,6 +2,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/report.hpp"
+#include "runtime/selection.hpp"
 #include "runtime/world.hpp"
 
 namespace nodeaware {
@@ -12,10 +13,10 @@ struct Library {
     Report report;
 };
 
-/// Moves the messages of `exchange`, which belong to a call on `comm`, by `strategy`. Collective
+/// Moves the messages of `exchange`, which belong to a call on `comm`, as selected. Collective
 /// over the communicator. Returns what the application's call is to return, after its error handler
 /// has been called if that is an error. Fills in `record`.
-int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Strategy& strategy,
+int execute(MPI_Comm comm, Team& team, const Exchange& exchange, const Selected& selected,
             CallRecord& record);
 
 } // namespace nodeaware

@@ -11,6 +11,7 @@
     X(Abort)                                                                                       \
     X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
+    X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Cancel)                                                                                      \
     X(Cart_create)                                                                                 \

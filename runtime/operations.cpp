@@ -47,14 +47,8 @@ void count_native_messages(const Team& team, const Exchange& exchange, CallRecor
     }
 }
 
-/// `auto` before there is a model: hybrid. All messages of an alltoall are equal, so there every
-/// rank knows if all are large; then MPI's own algorithms for large messages are the better choice.
-const Strategy* automatic_choice(Operation operation, uint64_t uniform_bytes,
-                                 const Parameters& parameters) {
-    static const Strategy* const hybrid = find_strategy("hybrid");
-    return operation == Operation::alltoall && uniform_bytes > parameters.direct_bytes ? nullptr
-                                                                                       : hybrid;
-}
+/// What is to be measured of the call that this thread leaves to MPI.
+thread_local Selected left_to_mpi;
 
 /// One intercepted call on its way. `fill` lists the messages in the exchange, and returns the
 /// bytes of a block if all ranks know that all blocks have that size, else 0. Every decision here
@@ -95,14 +89,16 @@ template <class Fill> class Call {
         } catch (const InvalidArguments&) {
             return Reason::invalid_arguments;
         } catch (const MpiError&) { return Reason::invalid_arguments; }
-        const Strategy* strategy =
-            choice.kind == Choice::Kind::fixed
-                ? choice.strategy
-                : automatic_choice(record_.operation, uniform_bytes, team.parameters());
-        if (strategy == nullptr) { return Reason::large_blocks; }
-        record_.strategy = strategy->name;
         if (library->report.wants_times()) { count_native_messages(team, exchange, record_); }
-        *result = execute(comm_, team, exchange, *strategy, record_);
+        const Selected selected =
+            communicator.selection().select(team, record_.operation, choice, uniform_bytes);
+        if (selected.strategy == nullptr) {
+            left_to_mpi = selected;
+            return Reason::native_is_faster;
+        }
+        record_.strategy = selected.strategy->name;
+        *result = execute(comm_, team, exchange, selected, record_);
+        if (selected.is_measured) { selected.learn_time(); }
         return Reason::none;
     }
 
@@ -291,6 +287,11 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     }
 }
 
+void native_done() {
+    if (left_to_mpi.is_measured) { left_to_mpi.learn_time(); }
+    left_to_mpi = {};
+}
+
 bool start() {
     try {
         auto made = std::make_unique<Library>();
@@ -327,6 +328,7 @@ constexpr abi::Core core = {
     .start = start,
     .stop = stop,
     .degrees = degrees,
+    .native_done = native_done,
     .Alltoall = alltoall<int>,
     .Alltoallv = alltoallv<int, int>,
     .Alltoallw = alltoallw<int, int>,

@@ -15,7 +15,7 @@ enum class Reason {
     one_node,
     one_rank_per_node,
     no_resources,
-    large_blocks,
+    native_is_faster,
     empty,
     invalid_arguments,
 };
@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 10> reason_texts = {
     "all ranks on one node",
     "one rank on each node",
     "no private communicator or shared memory",
-    "large blocks",
+    "thought or measured to be faster so",
     "nothing to send",
     "arguments that MPI will refuse",
 };

@@ -21,6 +21,8 @@ const std::vector<Strategy>& strategies() {
          plan_split},
         {"hybrid", "large messages straight to their destination, all others like split",
          plan_hybrid},
+        {"model", "for each node pair the cheapest of the above, by the model of this machine",
+         plan_modelled},
     };
     return list;
 }

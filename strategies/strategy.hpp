@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/costs.hpp"
 #include "strategies/plan.hpp"
 
 #include <string_view>
@@ -17,6 +18,8 @@ struct Parameters {
     uint64_t local_direct_bytes = 0;
     /// Arena memory of one node for one operation (bytes).
     uint64_t arena_bytes = 0;
+    /// `model`: what the candidates are compared by.
+    Costs costs;
 };
 
 /// One way to move the traffic of a node pair. Pure: the plan depends on the arguments alone, and
@@ -32,6 +35,7 @@ Plan plan_two_step(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_three_step(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_split(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_hybrid(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_modelled(const PairTraffic& pair, const Parameters& parameters);
 
 /// Every strategy, in the order in which they are listed to users.
 const std::vector<Strategy>& strategies();

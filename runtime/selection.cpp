@@ -1,0 +1,101 @@
+#include "runtime/selection.hpp"
+
+#include "runtime/log.hpp"
+#include "strategies/forecast.hpp"
+
+#include <array>
+#include <bit>
+
+namespace nodeaware {
+
+namespace {
+
+constexpr size_t native_candidate = 0;
+constexpr size_t model_candidate = 1;
+
+/// nullptr: native. Where times are equal, the first wins.
+const std::array<const Strategy*, 6>& candidate_strategies() {
+    static const std::array<const Strategy*, 6> list = {
+        nullptr,
+        find_strategy("model"),
+        find_strategy("standard"),
+        find_strategy("two_step"),
+        find_strategy("three_step"),
+        find_strategy("split"),
+    };
+    return list;
+}
+
+std::vector<std::string_view> candidate_names() {
+    std::vector<std::string_view> names;
+    for (const Strategy* strategy : candidate_strategies()) {
+        names.push_back(strategy == nullptr ? "native" : strategy->name);
+    }
+    return names;
+}
+
+void agree(Team& team, Operation operation, tuning::Learner& learner) {
+    std::vector<double> numbers = learner.report();
+    std::vector<double> maxima(numbers.size());
+    MPI_CALL(Allreduce, numbers.data(), maxima.data(), static_cast<int>(numbers.size()), MPI_DOUBLE,
+             MPI_MAX, team.comm());
+    learner.agree(maxima);
+    if (team.rank() == 0) {
+        log(LogLevel::info, "{} of {} ranks: {}", name_of(operation), team.size(),
+            learner.explain());
+    }
+}
+
+/// All ranks start together, so that the time of a call is its own.
+void line_up(Team& team) { MPI_CALL(Barrier, team.comm()); }
+
+} // namespace
+
+std::span<const Strategy* const> Selected::candidates() const {
+    if (learner == nullptr) { return {}; }
+    return candidate_strategies();
+}
+
+void Selected::learn_predictions(std::span<const double> seconds) const {
+    if (learner != nullptr && !seconds.empty()) { learner->set_predictions(seconds); }
+}
+
+void Selected::learn_time() const {
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    learner->add_time(time.count());
+}
+
+tuning::Learner& Selection::learner(const Team& team, Operation operation, uint64_t uniform_bytes) {
+    const std::pair key(operation, static_cast<int>(std::bit_width(uniform_bytes)));
+    if (const auto found = learners_.find(key); found != learners_.end()) { return found->second; }
+    // Before anything is measured the model decides; MPI may have better algorithms than single
+    // messages where it finds nothing to gather.
+    const bool gathers = uniform_bytes == 0 ||
+                         gathering_pays(team.topology(), uniform_bytes, team.parameters().costs);
+    return learners_
+        .try_emplace(key, candidate_names(), gathers ? model_candidate : native_candidate)
+        .first->second;
+}
+
+Selected Selection::select(Team& team, Operation operation, const Choice& choice,
+                           uint64_t uniform_bytes) {
+    if (choice.kind == Choice::Kind::fixed) { return {choice.strategy, nullptr, false, {}}; }
+    tuning::Learner& learner = this->learner(team, operation, uniform_bytes);
+    learner.begin_call();
+    if (learner.agrees_now()) { agree(team, operation, learner); }
+    Selected selected{
+        candidate_strategies().at(learner.choice()), &learner, learner.measures(), {}};
+    if (selected.is_measured) {
+        line_up(team);
+        selected.start = std::chrono::steady_clock::now();
+    }
+    return selected;
+}
+
+double Selection::cost_of_learning() const {
+    double seconds = 0;
+    for (const auto& [key, learner] : learners_) { seconds += learner.cost_of_learning(); }
+    return seconds;
+}
+
+} // namespace nodeaware

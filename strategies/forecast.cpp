@@ -1,0 +1,254 @@
+#include "strategies/forecast.hpp"
+
+#include "strategies/schedule.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace nodeaware {
+
+namespace {
+
+/// Load of the ranks of one end of a pair, by their local number.
+class RankLoads {
+  public:
+    RankLoads(const Topology& topology, int node)
+        : topology_(topology), latency_(static_cast<size_t>(topology.ranks_on(node))),
+          transfer_(latency_.size()) {}
+
+    void add(int rank, double latency, double transfer) {
+        const auto local = static_cast<size_t>(topology_.local_of(rank));
+        latency_[local] += latency;
+        transfer_[local] += transfer;
+    }
+
+    /// Of the busiest rank, when every rank has its share of `partners` such pairs.
+    double latency(int partners) const { return busiest(latency_, partners); }
+    double transfer(int partners) const { return busiest(transfer_, partners); }
+
+  private:
+    static double busiest(const std::vector<double>& loads, int partners) {
+        const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+        return std::max(*std::max_element(loads.begin(), loads.end()),
+                        sum * partners / static_cast<double>(loads.size()));
+    }
+
+    const Topology& topology_;
+    std::vector<double> latency_;
+    std::vector<double> transfer_;
+};
+
+/// Adds up what the messages of a pair cost.
+class PairCost {
+  public:
+    PairCost(const PairTraffic& pair, const Costs& costs)
+        : pair_(pair), costs_(costs), partners_(pair.topology->nodes() - 1),
+          ranks_(std::min(pair.topology->ranks_on(pair.source_node),
+                          pair.topology->ranks_on(pair.destination_node))),
+          sending_(*pair.topology, pair.source_node),
+          receiving_(*pair.topology, pair.destination_node) {}
+
+    void add_message(int sender, int receiver, uint64_t bytes) {
+        const ProtocolCosts& protocol = costs_.of(bytes);
+        const double transfer = static_cast<double>(bytes) * protocol.per_byte;
+        sending_.add(sender, protocol.latency, transfer);
+        receiving_.add(receiver, protocol.latency, transfer);
+        gaps_ += protocol.gap;
+        bytes_ += static_cast<double>(bytes);
+    }
+    void add_piece(int sender, int receiver, uint64_t bytes) {
+        add_message(sender, receiver, bytes + sizeof(PieceHeader));
+        copied_ += static_cast<double>(bytes);
+    }
+
+    void add_plan(const Plan& plan) {
+        for (const uint32_t message : plan.direct()) {
+            const Message& sent = pair_.messages[message];
+            add_message(sent.source, sent.destination, sent.bytes);
+        }
+        for (const Piece& piece : plan.pieces()) {
+            add_piece(piece.sender, piece.receiver, piece.bytes);
+        }
+    }
+
+    double seconds() const {
+        const double latency = std::max(
+            {sending_.latency(partners_), receiving_.latency(partners_), gaps_ * partners_});
+        const double transfer =
+            std::max({sending_.transfer(partners_), receiving_.transfer(partners_),
+                      bytes_ * partners_ * costs_.node_per_byte});
+        return latency + transfer + own_steps();
+    }
+
+  private:
+    /// Pack and unpack, each by all ranks together, each announced.
+    double own_steps() const {
+        if (copied_ == 0) { return 0; }
+        return 2 * (costs_.flag + copied_ * partners_ / ranks_ * costs_.copy_per_byte);
+    }
+
+    const PairTraffic& pair_;
+    const Costs& costs_;
+    int partners_;
+    int ranks_;
+    RankLoads sending_;
+    RankLoads receiving_;
+    double gaps_ = 0;
+    double bytes_ = 0;
+    double copied_ = 0;
+};
+
+bool is_direct(const Block& block, uint64_t above) {
+    return block.messages == 1 && block.bytes > above;
+}
+
+/// Sizes that messages may be told apart by: few, for every one is a candidate of its own. Nothing
+/// and everything gathered are always among them.
+std::vector<uint64_t> direct_limits(const PairTraffic& pair) {
+    constexpr uint64_t smallest = 256;
+    constexpr uint64_t step = 8;
+    uint64_t largest = 0;
+    uint64_t least = std::numeric_limits<uint64_t>::max();
+    for (const Block& block : pair.blocks) {
+        largest = std::max(largest, block.bytes);
+        least = std::min(least, block.bytes);
+    }
+    std::vector<uint64_t> limits = {0};
+    for (uint64_t limit = smallest; limit < largest; limit *= step) {
+        if (limit >= least) { limits.push_back(limit); }
+    }
+    limits.push_back(std::numeric_limits<uint64_t>::max());
+    return limits;
+}
+
+/// Numbers of pieces to consider: powers of two, and as many as keep them within each protocol.
+std::vector<uint64_t> piece_counts(const PairTraffic& pair, uint64_t bytes, const Costs& costs) {
+    const auto most = static_cast<uint64_t>(std::max(
+        pair.topology->ranks_on(pair.source_node), pair.topology->ranks_on(pair.destination_node)));
+    std::vector<uint64_t> counts;
+    for (uint64_t count = 1; count < most; count *= 2) { counts.push_back(count); }
+    counts.push_back(most);
+    for (const ProtocolCosts& protocol : costs.protocols) {
+        if (protocol.limit <= sizeof(PieceHeader)) { continue; }
+        const uint64_t room = protocol.limit - sizeof(PieceHeader);
+        const uint64_t count = bytes / room + (bytes % room == 0 ? 0 : 1);
+        // More than one piece for a rank is worth it where a larger message costs far more.
+        if (count > 0 && count <= 4 * most) { counts.push_back(count); }
+    }
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    return counts;
+}
+
+double seconds_of_two_step(const PairTraffic& pair, const Costs& costs) {
+    PairCost cost(pair, costs);
+    cost.add_plan(plan_two_step(pair, {}));
+    return cost.seconds();
+}
+
+/// All candidates that send blocks above `limit` directly.
+void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
+                    std::vector<Candidate>& candidates) {
+    PairCost direct(pair, costs);
+    uint64_t gathered = 0;
+    for (const Block& block : pair.blocks) {
+        if (is_direct(block, limit)) {
+            direct.add_message(block.source, pair.messages[block.first_message].destination,
+                               block.bytes);
+        } else {
+            gathered += block.bytes;
+        }
+    }
+    if (gathered == 0) {
+        candidates.push_back({Candidate::Kind::pieces, limit, 0, direct.seconds()});
+        return;
+    }
+    for (const uint64_t count : piece_counts(pair, gathered, costs)) {
+        PairCost cost = direct;
+        const uint64_t size = (gathered + count - 1) / count;
+        const uint64_t pieces = (gathered + size - 1) / size;
+        for (uint64_t i = 0; i < pieces; ++i) {
+            const int number = static_cast<int>(i);
+            cost.add_piece(sender_of(pair, number), receiver_of(pair, number),
+                           std::min(size, gathered - i * size));
+        }
+        candidates.push_back({Candidate::Kind::pieces, limit, count, cost.seconds()});
+    }
+}
+
+} // namespace
+
+std::string name_of(const Candidate& candidate) {
+    if (candidate.kind == Candidate::Kind::two_step) { return "two_step"; }
+    if (candidate.pieces == 0) { return "standard"; }
+    const std::string pieces = candidate.pieces == 1 ? "three_step" : "split";
+    return candidate.direct_above == std::numeric_limits<uint64_t>::max() ? pieces : "hybrid";
+}
+
+std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs) {
+    std::vector<Candidate> candidates;
+    for (const uint64_t limit : direct_limits(pair)) {
+        add_candidates(pair, limit, costs, candidates);
+    }
+    candidates.push_back({Candidate::Kind::two_step, 0, 0, seconds_of_two_step(pair, costs)});
+    // In the order of listing where costs are equal, so that both ends choose the same.
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    return candidates;
+}
+
+double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
+                         const Parameters& parameters) {
+    const auto all = [&](const std::vector<PairTraffic>& pairs) {
+        double sum = 0;
+        for (const PairTraffic& pair : pairs) {
+            PairCost cost(pair, parameters.costs);
+            if (strategy == nullptr) {
+                for (const Message& message : pair.messages) {
+                    cost.add_message(message.source, message.destination, message.bytes);
+                }
+            } else {
+                cost.add_plan(strategy->plan(pair, parameters));
+            }
+            // The cost of all partners, if they are like this one.
+            sum += cost.seconds() / (pair.topology->nodes() - 1);
+        }
+        return sum;
+    };
+    return std::max(all(traffic.outgoing), all(traffic.incoming));
+}
+
+bool gathering_pays(const Topology& topology, uint64_t bytes, const Costs& costs) {
+    PairTraffic pair{&topology, 0, 1, {}, {}};
+    for (const int source : topology.ranks_of(0)) {
+        for (const int destination : topology.ranks_of(1)) {
+            pair.blocks.push_back({source, static_cast<uint32_t>(pair.messages.size()), 1, bytes});
+            pair.messages.push_back({source, destination, 0, 0, bytes});
+        }
+    }
+    return name_of(forecast(pair, costs).front()) != "standard";
+}
+
+Plan plan_of(const PairTraffic& pair, const Candidate& candidate) {
+    if (candidate.kind == Candidate::Kind::two_step) { return plan_two_step(pair, {}); }
+    Plan plan;
+    std::vector<uint32_t> gathered;
+    for (uint32_t i = 0; i < pair.blocks.size(); ++i) {
+        const Block& block = pair.blocks[i];
+        if (is_direct(block, candidate.direct_above)) {
+            plan.send_directly(block.first_message);
+        } else {
+            gathered.push_back(i);
+        }
+    }
+    deal_pieces(pair, gathered, candidate.pieces, plan);
+    return plan;
+}
+
+Plan plan_modelled(const PairTraffic& pair, const Parameters& parameters) {
+    if (pair.blocks.empty()) { return {}; }
+    return plan_of(pair, forecast(pair, parameters.costs).front());
+}
+
+} // namespace nodeaware

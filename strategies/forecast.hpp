@@ -1,0 +1,47 @@
+#pragma once
+
+#include "strategies/costs.hpp"
+#include "strategies/plan.hpp"
+#include "strategies/strategy.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nodeaware {
+
+/// One way to move the traffic of a node pair, and what it is thought to cost.
+struct Candidate {
+    enum class Kind { pieces, two_step };
+    Kind kind = Kind::pieces;
+    /// Blocks above this (that only one rank wants) go straight to their destination.
+    uint64_t direct_above = 0;
+    /// Messages that the other blocks are gathered into; kind two_step: one for each source.
+    uint64_t pieces = 0;
+    double seconds = 0;
+};
+
+/// "standard", "two_step", "three_step", "split" or "hybrid": the strategy that the candidate is a
+/// case of.
+std::string name_of(const Candidate& candidate);
+
+/// Seconds for all exchanges of a node if its exchange with each other node is like this pair's:
+/// T = alpha m + max(s_node / R_N, s beta) of the busiest rank (equation 4.3 of the node-aware
+/// strategies paper), where the node's message rate bounds alpha m from below, and the library's
+/// own copies into and out of shared memory. What other pairs really carry is not known to both
+/// ends. The cheapest comes first; standard, three_step and two_step are always among them.
+std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs);
+
+/// Seconds that the exchange of a node is thought to take by a strategy: the larger of what it
+/// sends and what it receives, from the forecasts of its pairs. nullptr: every message by itself,
+/// as MPI would send them.
+double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
+                         const Parameters& parameters);
+
+/// True if gathering pays for messages of `bytes` between all ranks of the first two nodes: a
+/// choice before any traffic is known.
+bool gathering_pays(const Topology& topology, uint64_t bytes, const Costs& costs);
+
+/// The plan of a candidate.
+Plan plan_of(const PairTraffic& pair, const Candidate& candidate);
+
+} // namespace nodeaware

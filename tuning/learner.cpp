@@ -1,0 +1,158 @@
+#include "tuning/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace nodeaware::tuning {
+
+namespace {
+
+constexpr int agreements_until_stale = 3; // candidates that lost by far are measured again then
+constexpr double lost_by_far = 1.5;
+
+std::string text_of(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+    return text;
+}
+
+} // namespace
+
+Learner::Learner(std::vector<std::string_view> names, size_t initial) : best_(initial) {
+    for (const std::string_view name : names) {
+        candidates_.emplace_back();
+        candidates_.back().name = name;
+    }
+}
+
+size_t Learner::choice() const { return measures() ? plan_[next_measurement_] : best_; }
+
+void Learner::add_time(double seconds) {
+    candidates_[plan_[next_measurement_]].times.push_back(seconds);
+    ++next_measurement_;
+}
+
+void Learner::set_predictions(std::span<const double> seconds) {
+    for (size_t i = 0; i < candidates_.size(); ++i) { candidates_[i].predicted = seconds[i]; }
+}
+
+std::vector<double> Learner::report() const {
+    std::vector<double> numbers;
+    for (const Candidate& candidate : candidates_) {
+        numbers.push_back(candidate.predicted);
+        for (size_t i = 0; i < rounds; ++i) {
+            numbers.push_back(i < candidate.times.size() ? candidate.times[i] : 0);
+        }
+    }
+    return numbers;
+}
+
+/// The slowest rank counts for every call, and the fastest call for the candidate: others were held
+/// up by what the model knows nothing of.
+void Learner::take_in(std::span<const double> maxima) {
+    for (Candidate& candidate : candidates_) {
+        candidate.agreed_prediction = maxima.front();
+        const auto times = maxima.subspan(1, std::min<size_t>(rounds, candidate.times.size()));
+        if (times.empty()) {
+            ++candidate.agreements_ago;
+        } else {
+            candidate.measured = *std::min_element(times.begin(), times.end());
+            candidate.agreements_ago = 0;
+            const double best = candidates_[best_].measured.value_or(*candidate.measured);
+            spent_ += std::accumulate(times.begin(), times.end(), 0.0) -
+                      best * static_cast<double>(times.size());
+        }
+        candidate.times.clear();
+        maxima = maxima.subspan(1 + rounds);
+    }
+    spent_ = std::max(spent_, 0.0);
+}
+
+/// What a call is expected to take: as measured; else as predicted, corrected by how far the
+/// prediction for the best candidate is off.
+double Learner::expected(const Candidate& candidate) const {
+    if (candidate.measured) { return *candidate.measured; }
+    const Candidate& best = candidates_[best_];
+    const double off =
+        best.measured && best.agreed_prediction > 0 ? *best.measured / best.agreed_prediction : 1.0;
+    return candidate.agreed_prediction * off;
+}
+
+void Learner::choose_best() {
+    const bool measured = candidates_[best_].measured.has_value();
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& candidate = candidates_[i];
+        if (measured && !candidate.measured) { continue; }
+        if (!measured && candidate.agreed_prediction <= 0) { continue; }
+        if (expected(candidate) < worth_a_change * expected(candidates_[best_])) { best_ = i; }
+    }
+}
+
+void Learner::plan_measurements() {
+    plan_.clear();
+    next_measurement_ = 0;
+    const double best = expected(candidates_[best_]);
+    const auto calls = static_cast<double>(next_agreement_ - calls_);
+    budget_ += learning_share * calls * best;
+    std::vector<size_t> order(candidates_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return expected(candidates_[a]) < expected(candidates_[b]);
+    });
+    std::vector<size_t> chosen = {best_};
+    double left = budget_ - spent_;
+    for (const size_t i : order) {
+        const Candidate& candidate = candidates_[i];
+        const double time = expected(candidate);
+        if (i == best_ || time <= 0 || !std::isfinite(time)) { continue; }
+        const bool is_stale = candidate.agreements_ago >= agreements_until_stale;
+        if (candidate.measured && time > lost_by_far * best && !is_stale) { continue; }
+        const double cost = rounds * std::max(time - best, 0.0);
+        if (cost > left) { break; }
+        left -= cost;
+        chosen.push_back(i);
+    }
+    // In turn, so that what else happens on the machine meets all alike.
+    for (int round = 0; round < rounds; ++round) {
+        if (plan_.size() + chosen.size() < next_agreement_ - calls_) {
+            plan_.insert(plan_.end(), chosen.begin(), chosen.end());
+        }
+    }
+}
+
+void Learner::agree(std::span<const double> maxima) {
+    take_in(maxima);
+    choose_best();
+    next_agreement_ *= agreement_factor;
+    plan_measurements();
+}
+
+std::string Learner::explain() const {
+    std::string text;
+    const double best = expected(candidates_[best_]);
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+        const Candidate& candidate = candidates_[i];
+        text += text.empty() ? "" : "; ";
+        text += std::string(candidate.name) + ": ";
+        if (candidate.agreed_prediction > 0) {
+            text += "predicted " + text_of(candidate.agreed_prediction) + ", ";
+        }
+        text += candidate.measured ? "measured " + text_of(*candidate.measured)
+                                   : std::string("not measured");
+        if (i == best_) {
+            text += ", in use";
+        } else if (best > 0 && std::isfinite(expected(candidate)) && expected(candidate) > 0) {
+            char lost[64];
+            std::snprintf(lost, sizeof lost, ", %.2f times the best%s", expected(candidate) / best,
+                          candidate.measured ? "" : " by the model");
+            text += lost;
+        } else {
+            text += ", nothing known";
+        }
+    }
+    return text;
+}
+
+} // namespace nodeaware::tuning

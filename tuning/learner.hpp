@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nodeaware::tuning {
+
+/// Decides by which of several candidates the calls of one operation on one communicator go: first
+/// by what the model says, then by what was measured. Every rank has a learner of its own, and all
+/// decide alike, because they decide by the number of calls and by agreed numbers alone.
+///
+/// At the calls 3, 12, 48, ... (agrees_now()) the ranks reduce their report() to its maxima and
+/// pass these to agree(). The calls right after may be given to candidates to be measured: so many
+/// that they are expected to cost no more than `learning_share` of the time of all calls until the
+/// next agreement.
+class Learner {
+  public:
+    static constexpr int rounds = 3;               ///< measurements of a candidate at a time
+    static constexpr double learning_share = 0.05; ///< of the time, at most
+    static constexpr double worth_a_change = 0.95; ///< of the time of the one in use
+    static constexpr uint64_t first_agreement = 3; ///< call; each later one comes at 4 times that
+    static constexpr uint64_t agreement_factor = 4;
+
+    /// `initial`: the candidate that calls go by before anything is agreed.
+    Learner(std::vector<std::string_view> names, size_t initial);
+
+    /// To be called at the begin of each call, before anything else.
+    void begin_call() { ++calls_; }
+    /// In this call, and before it goes anywhere, the ranks have to agree.
+    bool agrees_now() const { return calls_ == next_agreement_; }
+    /// What this rank knows: predicted and measured seconds; the same length on all ranks.
+    std::vector<double> report() const;
+    /// `maxima`: of all ranks' reports.
+    void agree(std::span<const double> maxima);
+
+    /// The candidate for this call.
+    size_t choice() const;
+    /// All ranks should start this call together, and pass its time to add_time().
+    bool measures() const { return next_measurement_ < plan_.size(); }
+    void add_time(double seconds);
+    /// The times that the model predicts for this rank; infinity: not possible.
+    void set_predictions(std::span<const double> seconds);
+
+    size_t best() const { return best_; }
+    /// Seconds that measured calls took beyond those of the best candidate, as far as agreed.
+    double cost_of_learning() const { return spent_; }
+    /// A line for each candidate: times, and why it lost.
+    std::string explain() const;
+
+  private:
+    struct Candidate {
+        std::string_view name;
+        double predicted = 0;           ///< by this rank, 0: not yet
+        double agreed_prediction = 0;   ///< 0: not yet
+        std::optional<double> measured; ///< agreed
+        int agreements_ago = 0;         ///< since it was measured
+        std::vector<double> times;      ///< of this rank, since the last agreement
+    };
+
+    void take_in(std::span<const double> maxima);
+    void choose_best();
+    void plan_measurements();
+    double expected(const Candidate& candidate) const;
+
+    std::vector<Candidate> candidates_;
+    size_t best_;
+    uint64_t calls_ = 0;
+    uint64_t next_agreement_ = first_agreement;
+    std::vector<size_t> plan_; ///< candidates of the measured calls, in their order
+    size_t next_measurement_ = 0;
+    double budget_ = 0; ///< seconds that may be spent on learning
+    double spent_ = 0;
+};
+
+} // namespace nodeaware::tuning
