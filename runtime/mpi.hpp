@@ -38,6 +38,7 @@
     X(Errhandler_free)                                                                             \
     X(Error_string)                                                                                \
     X(Get_count)                                                                                   \
+    X(Get_library_version)                                                                         \
     X(Graph_neighbors)                                                                             \
     X(Graph_neighbors_count)                                                                       \
     X(Group_free)                                                                                  \

@@ -47,8 +47,19 @@ void count_native_messages(const Team& team, const Exchange& exchange, CallRecor
     }
 }
 
-/// What is to be measured of the call that this thread leaves to MPI.
-thread_local Selected left_to_mpi;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A call that this thread leaves to MPI: what is to be done when it is over.
+struct LeftToMpi {
+    Selected selected;
+    CallRecord record;
+    Clock::time_point start;
+};
+thread_local LeftToMpi left_to_mpi;
 
 /// One intercepted call on its way. `fill` lists the messages in the exchange, and returns the
 /// bytes of a block if all ranks know that all blocks have that size, else 0. Every decision here
@@ -60,18 +71,20 @@ template <class Fill> class Call {
     }
 
     bool run(int* result) {
-        const auto start = std::chrono::steady_clock::now();
-        record_.reason = attempt(result);
-        if (library->report.wants_times()) {
-            record_.seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const auto start = Clock::now();
+        Selected selected;
+        record_.reason = attempt(result, selected);
+        if (record_.reason != Reason::none) {
+            left_to_mpi = {selected, record_, start};
+            return false;
         }
+        if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
         library->report.add(record_);
-        return record_.reason == Reason::none;
+        return true;
     }
 
   private:
-    Reason attempt(int* result) {
+    Reason attempt(int* result, Selected& selected) {
         const Choice& choice = library->world.options.choice(record_.operation);
         if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
         if (comm_ == MPI_COMM_NULL) { return Reason::invalid_arguments; }
@@ -90,12 +103,10 @@ template <class Fill> class Call {
             return Reason::invalid_arguments;
         } catch (const MpiError&) { return Reason::invalid_arguments; }
         if (library->report.wants_times()) { count_native_messages(team, exchange, record_); }
-        const Selected selected =
-            communicator.selection().select(team, record_.operation, choice, uniform_bytes);
-        if (selected.strategy == nullptr) {
-            left_to_mpi = selected;
-            return Reason::native_is_faster;
-        }
+        selected = communicator.selection().select(team, record_.operation, choice, uniform_bytes);
+        record_.is_measured = selected.is_measured;
+        record_.learning_seconds = selected.learning_seconds;
+        if (selected.strategy == nullptr) { return Reason::native_is_faster; }
         record_.strategy = selected.strategy->name;
         *result = execute(comm_, team, exchange, selected, record_);
         if (selected.is_measured) { selected.learn_time(); }
@@ -113,6 +124,10 @@ template <class Fill> bool run(int* result, Operation operation, MPI_Comm comm, 
         return Call<Fill>(operation, comm, fill).run(result);
     } catch (const std::exception& error) {
         log(LogLevel::warn, "{}: {}", name_of(operation), error.what());
+        left_to_mpi = {};
+        left_to_mpi.record.operation = operation;
+        left_to_mpi.record.reason = Reason::internal_failure;
+        left_to_mpi.start = Clock::now();
         return false;
     }
 }
@@ -288,8 +303,11 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
 }
 
 void native_done() {
-    if (left_to_mpi.is_measured) { left_to_mpi.learn_time(); }
-    left_to_mpi = {};
+    LeftToMpi& left = left_to_mpi;
+    if (left.selected.is_measured) { left.selected.learn_time(); }
+    left.selected = {};
+    if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
+    library->report.add(left.record);
 }
 
 bool start() {

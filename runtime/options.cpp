@@ -116,7 +116,8 @@ std::vector<OptionRow> make_table() {
         {"DISABLE", "0, 1", "0", "1: leave every call to MPI.",
          [](Options& o, std::string_view v) { o.disable = parse_switch(v); }},
         {"STRATEGY",
-         "auto, native, standard, two_step, three_step, split, hybrid; or OPERATION:STRATEGY,...",
+         "auto, native, standard, two_step, three_step, split, hybrid, model; or "
+         "OPERATION:STRATEGY,...",
          "auto",
          "How operations travel; `nodeaware info` lists strategies and operations. For example "
          "`three_step` or `alltoallv:split,neighbor_allgather:native`.",
@@ -138,6 +139,12 @@ std::vector<OptionRow> make_table() {
          [](Options& o, std::string_view v) {
              o.parameters.arena_bytes = parse_positive_bytes(v);
          }},
+        {"MODEL", "a name, or a path", "",
+         "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
+         "that "
+         "`nodeaware calibrate` has written, or the name of a published one. Without it, the one "
+         "that `nodeaware calibrate` wrote last for this user, else a common cluster's.",
+         [](Options& o, std::string_view v) { o.model = v; }},
         {"REGION", "node, socket, numa", "node", "Ranks that are treated as one node.",
          [](Options& o, std::string_view v) {
              o.region = pick<Region>(

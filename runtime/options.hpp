@@ -32,6 +32,7 @@ struct Options {
     bool disable = false;
     std::array<Choice, operation_count> strategy{};
     Parameters parameters{};
+    std::string model; ///< name or path of the model table; empty: the user's, else the default
     Region region = Region::node;
     std::vector<int> ppn; ///< sizes of virtual nodes, used in turn; empty: none
     LogLevel log = LogLevel::warn;

@@ -16,7 +16,7 @@ enum class Reason {
     one_rank_per_node,
     no_resources,
     native_is_faster,
-    empty,
+    internal_failure,
     invalid_arguments,
 };
 
@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 10> reason_texts = {
     "one rank on each node",
     "no private communicator or shared memory",
     "thought or measured to be faster so",
-    "nothing to send",
+    "an internal failure, see the log",
     "arguments that MPI will refuse",
 };
 

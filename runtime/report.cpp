@@ -35,6 +35,9 @@ void Report::add(const CallRecord& record) {
         row[i].fetch_add(values[i], std::memory_order_relaxed);
     }
     reasons_[static_cast<size_t>(record.reason)].fetch_add(1, std::memory_order_relaxed);
+    if (record.is_measured) { measured_calls_.fetch_add(1, std::memory_order_relaxed); }
+    learning_nanoseconds_.fetch_add(static_cast<uint64_t>(record.learning_seconds * 1e9),
+                                    std::memory_order_relaxed);
     if (trace_ >= 0) { write_trace(record); }
 }
 
@@ -61,6 +64,9 @@ void Report::close(const World& world) {
     std::vector<unsigned long long> mine;
     for (const Row& row : rows_) { mine.insert(mine.end(), row.begin(), row.end()); }
     mine.insert(mine.end(), reasons_.begin(), reasons_.end());
+    const size_t learning = mine.size();
+    mine.push_back(measured_calls_);
+    mine.push_back(learning_nanoseconds_);
     std::vector<unsigned long long> sums(mine.size());
     MPI_CALL(Reduce, mine.data(), sums.data(), static_cast<int>(mine.size()),
              MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -85,6 +91,12 @@ void Report::close(const World& world) {
         if (calls > 0) {
             text += fmt::format("  left to MPI: {} ({} calls)\n", reason_texts[i], calls);
         }
+    }
+    if (sums[learning] > 0) {
+        text +=
+            fmt::format("  learning: {} calls measured to compare strategies, which took {:.6f} s "
+                        "more than the best\n",
+                        sums[learning], static_cast<double>(sums[learning + 1]) * 1e-9);
     }
     std::fputs(text.c_str(), stderr);
 }

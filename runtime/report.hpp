@@ -23,6 +23,8 @@ struct CallRecord {
     uint64_t sent_messages = 0; ///< to other nodes, as they were sent
     uint64_t sent_bytes = 0;
     double seconds = 0;
+    bool is_measured = false;    ///< to compare strategies
+    double learning_seconds = 0; ///< what such comparisons have cost, when that becomes known
 };
 
 /// Counts calls; threads may count at the same time.
@@ -56,6 +58,8 @@ class Report {
 
     std::array<Row, operation_count> rows_{};
     std::array<std::atomic<uint64_t>, reason_count> reasons_{};
+    std::atomic<uint64_t> measured_calls_ = 0;
+    std::atomic<uint64_t> learning_nanoseconds_ = 0;
     bool wants_times_ = false;
     int trace_ = -1; ///< file descriptor
 };

@@ -34,20 +34,18 @@ std::vector<std::string_view> candidate_names() {
     return names;
 }
 
-void agree(Team& team, Operation operation, tuning::Learner& learner) {
+/// Returns what learning has cost since the last time, on rank 0 (on the others 0).
+double agree(Team& team, Operation operation, tuning::Learner& learner) {
+    const double before = learner.cost_of_learning();
     std::vector<double> numbers = learner.report();
     std::vector<double> maxima(numbers.size());
     MPI_CALL(Allreduce, numbers.data(), maxima.data(), static_cast<int>(numbers.size()), MPI_DOUBLE,
              MPI_MAX, team.comm());
     learner.agree(maxima);
-    if (team.rank() == 0) {
-        log(LogLevel::info, "{} of {} ranks: {}", name_of(operation), team.size(),
-            learner.explain());
-    }
+    if (team.rank() != 0) { return 0; }
+    log(LogLevel::info, "{} of {} ranks: {}", name_of(operation), team.size(), learner.explain());
+    return learner.cost_of_learning() - before;
 }
-
-/// All ranks start together, so that the time of a call is its own.
-void line_up(Team& team) { MPI_CALL(Barrier, team.comm()); }
 
 } // namespace
 
@@ -62,7 +60,7 @@ void Selected::learn_predictions(std::span<const double> seconds) const {
 
 void Selected::learn_time() const {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    learner->add_time(time.count());
+    learner->add_time(time.count(), preparation);
 }
 
 tuning::Learner& Selection::learner(const Team& team, Operation operation, uint64_t uniform_bytes) {
@@ -79,23 +77,22 @@ tuning::Learner& Selection::learner(const Team& team, Operation operation, uint6
 
 Selected Selection::select(Team& team, Operation operation, const Choice& choice,
                            uint64_t uniform_bytes) {
-    if (choice.kind == Choice::Kind::fixed) { return {choice.strategy, nullptr, false, {}}; }
+    if (choice.kind == Choice::Kind::fixed) { return {choice.strategy}; }
     tuning::Learner& learner = this->learner(team, operation, uniform_bytes);
     learner.begin_call();
-    if (learner.agrees_now()) { agree(team, operation, learner); }
-    Selected selected{
-        candidate_strategies().at(learner.choice()), &learner, learner.measures(), {}};
+    Selected selected;
+    selected.learner = &learner;
+    if (learner.agrees_now()) { selected.learning_seconds = agree(team, operation, learner); }
+    selected.strategy = candidate_strategies().at(learner.choice());
+    selected.is_measured = learner.measures();
     if (selected.is_measured) {
-        line_up(team);
+        // All ranks start together, so that the time of a call is its own.
+        const auto arrival = std::chrono::steady_clock::now();
+        MPI_CALL(Barrier, team.comm());
         selected.start = std::chrono::steady_clock::now();
+        selected.preparation = std::chrono::duration<double>(selected.start - arrival).count();
     }
     return selected;
-}
-
-double Selection::cost_of_learning() const {
-    double seconds = 0;
-    for (const auto& [key, learner] : learners_) { seconds += learner.cost_of_learning(); }
-    return seconds;
 }
 
 } // namespace nodeaware

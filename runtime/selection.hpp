@@ -14,9 +14,11 @@ namespace nodeaware {
 
 /// How one call is to go.
 struct Selected {
-    const Strategy* strategy = nullptr;            ///< nullptr: native
-    tuning::Learner* learner = nullptr;            ///< of calls that go by what is thought fastest
-    bool is_measured = false;                      ///< the learner wants its time
+    const Strategy* strategy = nullptr; ///< nullptr: native
+    tuning::Learner* learner = nullptr; ///< of calls that go by what is thought fastest
+    double learning_seconds = 0; ///< what learning has cost since the last agreement; on rank 0
+    bool is_measured = false;    ///< the learner wants its time
+    double preparation = 0;      ///< seconds until all ranks were there
     std::chrono::steady_clock::time_point start{}; ///< of a measured call
 
     std::span<const Strategy* const> candidates() const;
@@ -33,8 +35,6 @@ class Selection {
     /// Collective over the communicator of the team, from time to time. `uniform_bytes`: of every
     /// block if all ranks know that they are of one size, else 0.
     Selected select(Team& team, Operation operation, const Choice& choice, uint64_t uniform_bytes);
-
-    double cost_of_learning() const;
 
   private:
     tuning::Learner& learner(const Team& team, Operation operation, uint64_t uniform_bytes);

@@ -2,6 +2,7 @@
 
 #include "runtime/log.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/model.hpp"
 
 #include <algorithm>
 #include <map>
@@ -132,6 +133,7 @@ World World::discover() {
     world.threads_at_once = any_rank_has_threads_at_once();
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_settings(world, machine, place); }
+    world.options.parameters.costs = load_costs(world);
     return world;
 }
 

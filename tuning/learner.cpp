@@ -29,7 +29,8 @@ Learner::Learner(std::vector<std::string_view> names, size_t initial) : best_(in
 
 size_t Learner::choice() const { return measures() ? plan_[next_measurement_] : best_; }
 
-void Learner::add_time(double seconds) {
+void Learner::add_time(double seconds, double preparation) {
+    preparation_ += preparation;
     candidates_[plan_[next_measurement_]].times.push_back(seconds);
     ++next_measurement_;
 }
@@ -39,7 +40,7 @@ void Learner::set_predictions(std::span<const double> seconds) {
 }
 
 std::vector<double> Learner::report() const {
-    std::vector<double> numbers;
+    std::vector<double> numbers = {preparation_};
     for (const Candidate& candidate : candidates_) {
         numbers.push_back(candidate.predicted);
         for (size_t i = 0; i < rounds; ++i) {
@@ -52,6 +53,12 @@ std::vector<double> Learner::report() const {
 /// The slowest rank counts for every call, and the fastest call for the candidate: others were held
 /// up by what the model knows nothing of.
 void Learner::take_in(std::span<const double> maxima) {
+    if (!plan_.empty()) {
+        spent_ += maxima.front();
+        call_preparation_ = maxima.front() / static_cast<double>(plan_.size());
+    }
+    preparation_ = 0;
+    maxima = maxima.subspan(1);
     for (Candidate& candidate : candidates_) {
         candidate.agreed_prediction = maxima.front();
         const auto times = maxima.subspan(1, std::min<size_t>(rounds, candidate.times.size()));
@@ -61,13 +68,11 @@ void Learner::take_in(std::span<const double> maxima) {
             candidate.measured = *std::min_element(times.begin(), times.end());
             candidate.agreements_ago = 0;
             const double best = candidates_[best_].measured.value_or(*candidate.measured);
-            spent_ += std::accumulate(times.begin(), times.end(), 0.0) -
-                      best * static_cast<double>(times.size());
+            for (const double time : times) { spent_ += std::max(time - best, 0.0); }
         }
         candidate.times.clear();
         maxima = maxima.subspan(1 + rounds);
     }
-    spent_ = std::max(spent_, 0.0);
 }
 
 /// What a call is expected to take: as measured; else as predicted, corrected by how far the
@@ -102,18 +107,21 @@ void Learner::plan_measurements() {
         return expected(candidates_[a]) < expected(candidates_[b]);
     });
     std::vector<size_t> chosen = {best_};
-    double left = budget_ - spent_;
+    // Starting together takes about as long as an exchange, as long as nothing better is known.
+    const double preparation = call_preparation_.value_or(best);
+    double left = budget_ - spent_ - rounds * preparation;
     for (const size_t i : order) {
         const Candidate& candidate = candidates_[i];
         const double time = expected(candidate);
         if (i == best_ || time <= 0 || !std::isfinite(time)) { continue; }
         const bool is_stale = candidate.agreements_ago >= agreements_until_stale;
         if (candidate.measured && time > lost_by_far * best && !is_stale) { continue; }
-        const double cost = rounds * std::max(time - best, 0.0);
+        const double cost = rounds * (std::max(time - best, 0.0) + preparation);
         if (cost > left) { break; }
         left -= cost;
         chosen.push_back(i);
     }
+    if (chosen.size() == 1) { return; } // nobody to compare it with
     // In turn, so that what else happens on the machine meets all alike.
     for (int round = 0; round < rounds; ++round) {
         if (plan_.size() + chosen.size() < next_agreement_ - calls_) {

@@ -40,14 +40,16 @@ class Learner {
 
     /// The candidate for this call.
     size_t choice() const;
-    /// All ranks should start this call together, and pass its time to add_time().
+    /// All ranks should start this call together, and pass its time to add_time(). `preparation`:
+    /// what it took to start together.
     bool measures() const { return next_measurement_ < plan_.size(); }
-    void add_time(double seconds);
+    void add_time(double seconds, double preparation);
     /// The times that the model predicts for this rank; infinity: not possible.
     void set_predictions(std::span<const double> seconds);
 
     size_t best() const { return best_; }
-    /// Seconds that measured calls took beyond those of the best candidate, as far as agreed.
+    /// Seconds that measured calls took beyond those of the best candidate, and that it took to
+    /// start them together, as far as agreed.
     double cost_of_learning() const { return spent_; }
     /// A line for each candidate: times, and why it lost.
     std::string explain() const;
@@ -75,6 +77,8 @@ class Learner {
     size_t next_measurement_ = 0;
     double budget_ = 0; ///< seconds that may be spent on learning
     double spent_ = 0;
+    double preparation_ = 0;                 ///< of this rank, since the last agreement
+    std::optional<double> call_preparation_; ///< agreed, of one call
 };
 
 } // namespace nodeaware::tuning

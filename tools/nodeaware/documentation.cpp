@@ -43,9 +43,11 @@ std::string commented(std::string_view text) {
 } // namespace
 
 std::vector<DescribedStrategy> described_strategies() {
-    std::vector<DescribedStrategy> list = {
-        {"auto", "hybrid, and native for an alltoall of large blocks"},
-        {"native", "the application's own MPI call"}};
+    std::vector<DescribedStrategy> list = {{"auto",
+                                            "what the model of the machine says is cheapest, "
+                                            "corrected by measured times of the others, "
+                                            "native included"},
+                                           {"native", "the application's own MPI call"}};
     for (const Strategy& strategy : strategies()) { list.push_back({strategy.name, strategy.doc}); }
     return list;
 }

@@ -1,0 +1,129 @@
+#include "tuning/learner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace nodeaware::tuning {
+
+namespace {
+
+/// Ranks that make calls together. A call by candidate c takes `truth[c]` on the slowest rank.
+class Ranks {
+  public:
+    Ranks(int count, std::vector<double> predicted, std::vector<double> truth, size_t initial)
+        : truth_(std::move(truth)) {
+        const std::vector<std::string_view> names = {"native", "a", "b", "c"};
+        for (int rank = 0; rank < count; ++rank) {
+            learners_.emplace_back(
+                std::vector(names.begin(),
+                            names.begin() + static_cast<std::ptrdiff_t>(truth_.size())),
+                initial);
+            learners_.back().set_predictions(predicted);
+        }
+    }
+
+    /// One call; all ranks must choose alike.
+    size_t call() {
+        for (Learner& learner : learners_) { learner.begin_call(); }
+        if (learners_.front().agrees_now()) { agree(); }
+        const size_t choice = learners_.front().choice();
+        double time = truth_[choice];
+        for (Learner& learner : learners_) {
+            EXPECT_EQ(learner.choice(), choice);
+            EXPECT_EQ(learner.measures(), learners_.front().measures());
+        }
+        if (learners_.front().measures()) {
+            double share = 1.0;
+            for (Learner& learner : learners_) {
+                learner.add_time(time * share, preparation);
+                share *= 0.5;
+            }
+            time += preparation;
+        }
+        seconds += time;
+        return choice;
+    }
+
+    double preparation = 1e-3;
+    double seconds = 0;
+    size_t best() const { return learners_.front().best(); }
+    double cost() const { return learners_.front().cost_of_learning(); }
+    std::string explain() const { return learners_.front().explain(); }
+    std::vector<double> truth_;
+
+  private:
+    void agree() {
+        std::vector<double> maxima = learners_.front().report();
+        for (const Learner& learner : learners_) {
+            const std::vector<double> numbers = learner.report();
+            ASSERT_EQ(numbers.size(), maxima.size());
+            for (size_t i = 0; i < maxima.size(); ++i) {
+                maxima[i] = std::max(maxima[i], numbers[i]);
+            }
+        }
+        for (Learner& learner : learners_) { learner.agree(maxima); }
+    }
+
+    std::vector<Learner> learners_;
+};
+
+} // namespace
+
+TEST(Learner, KeepsToTheModelWhereItIsRight) {
+    Ranks ranks(3, {8e-3, 1e-3, 2e-3, 3e-3}, {8e-3, 1e-3, 2e-3, 3e-3}, 1);
+    for (int i = 0; i < 47; ++i) { EXPECT_EQ(ranks.call(), 1U) << i; }
+    for (int i = 0; i < 3000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 1U);
+}
+
+TEST(Learner, FindsThatNativeIsFaster) {
+    Ranks ranks(3, {2e-3, 1e-3, 3e-3, 3e-3}, {1e-3, 4e-3, 5e-3, 6e-3}, 1);
+    for (int i = 0; i < 1000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 0U);
+    EXPECT_EQ(ranks.call(), 0U);
+    EXPECT_NE(ranks.explain().find("native: predicted 2e+03 us, measured 1e+03 us, in use"),
+              std::string::npos)
+        << ranks.explain();
+}
+
+TEST(Learner, PredictionsChooseBeforeAnythingIsMeasured) {
+    Ranks ranks(2, {1e-3, 4e-3, 4e-3, 4e-3}, {1e-3, 4e-3, 4e-3, 4e-3}, 1);
+    for (int i = 0; i < 3; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 0U);
+}
+
+TEST(Learner, CostIsBounded) {
+    for (const double slow : {1.2e-3, 5e-3, 100e-3}) {
+        Ranks ranks(2, {1e-3, 1e-3, 1e-3, 1e-3}, {slow, 1e-3, slow, slow}, 1);
+        int calls = 0;
+        for (const int until : {100, 1000, 10000}) {
+            for (; calls < until; ++calls) { ranks.call(); }
+            // Candidates may turn out to be slower than thought; each is believed once.
+            const double ideal = 1e-3 * calls;
+            const double surprise = 3 * Learner::rounds * slow;
+            EXPECT_LT(ranks.seconds, ideal * (1 + 2 * Learner::learning_share) + surprise);
+        }
+        EXPECT_NEAR(ranks.cost(), ranks.seconds - 1e-3 * calls, 0.15e-3 * calls);
+    }
+}
+
+TEST(Learner, NoticesThatTheBestHasBecomeSlow) {
+    Ranks ranks(2, {2e-3, 1e-3, 3e-3, 3e-3}, {2e-3, 1e-3, 3e-3, 3e-3}, 1);
+    for (int i = 0; i < 1000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 1U);
+    ranks.truth_[1] = 5e-3;
+    for (int i = 0; i < 60000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 0U);
+}
+
+TEST(Learner, NothingIsMeasuredOfImpossibleCandidates) {
+    const double never = std::numeric_limits<double>::infinity();
+    Ranks ranks(2, {1e-3, 1e-3, never, never}, {1e-3, 1e-3, 1, 1}, 1);
+    for (int i = 0; i < 5000; ++i) { EXPECT_LT(ranks.call(), 2U); }
+}
+
+} // namespace nodeaware::tuning
