@@ -55,6 +55,7 @@ class PairCost {
         sending_.add(sender, protocol.latency, transfer);
         receiving_.add(receiver, protocol.latency, transfer);
         gaps_ += protocol.gap;
+        ++messages_;
         bytes_ += static_cast<double>(bytes);
     }
     void add_piece(int sender, int receiver, uint64_t bytes) {
@@ -72,6 +73,7 @@ class PairCost {
         }
     }
 
+    uint64_t messages() const { return messages_; }
     double seconds() const {
         const double latency = std::max(
             {sending_.latency(partners_), receiving_.latency(partners_), gaps_ * partners_});
@@ -95,6 +97,7 @@ class PairCost {
     RankLoads sending_;
     RankLoads receiving_;
     double gaps_ = 0;
+    uint64_t messages_ = 0;
     double bytes_ = 0;
     double copied_ = 0;
 };
@@ -141,10 +144,23 @@ std::vector<uint64_t> piece_counts(const PairTraffic& pair, uint64_t bytes, cons
     return counts;
 }
 
-double seconds_of_two_step(const PairTraffic& pair, const Costs& costs) {
+Candidate two_step(const PairTraffic& pair, const Costs& costs) {
     PairCost cost(pair, costs);
     cost.add_plan(plan_two_step(pair, {}));
-    return cost.seconds();
+    return {Candidate::Kind::two_step, 0, 0, cost.seconds(), cost.messages()};
+}
+
+/// Puts the best one first.
+void put_first(std::vector<Candidate>& candidates) {
+    const double most = candidates.front().seconds * trusted_difference;
+    const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                       [&](const Candidate& a, const Candidate& b) {
+                                           if ((a.seconds <= most) != (b.seconds <= most)) {
+                                               return a.seconds <= most;
+                                           }
+                                           return a.messages < b.messages;
+                                       });
+    std::rotate(candidates.begin(), best, best + 1);
 }
 
 /// All candidates that send blocks above `limit` directly.
@@ -161,7 +177,8 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
         }
     }
     if (gathered == 0) {
-        candidates.push_back({Candidate::Kind::pieces, limit, 0, direct.seconds()});
+        candidates.push_back(
+            {Candidate::Kind::pieces, limit, 0, direct.seconds(), direct.messages()});
         return;
     }
     for (const uint64_t count : piece_counts(pair, gathered, costs)) {
@@ -173,7 +190,8 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
             cost.add_piece(sender_of(pair, number), receiver_of(pair, number),
                            std::min(size, gathered - i * size));
         }
-        candidates.push_back({Candidate::Kind::pieces, limit, count, cost.seconds()});
+        candidates.push_back(
+            {Candidate::Kind::pieces, limit, count, cost.seconds(), cost.messages()});
     }
 }
 
@@ -191,10 +209,11 @@ std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs) {
     for (const uint64_t limit : direct_limits(pair)) {
         add_candidates(pair, limit, costs, candidates);
     }
-    candidates.push_back({Candidate::Kind::two_step, 0, 0, seconds_of_two_step(pair, costs)});
+    candidates.push_back(two_step(pair, costs));
     // In the order of listing where costs are equal, so that both ends choose the same.
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+    put_first(candidates);
     return candidates;
 }
 

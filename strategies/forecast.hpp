@@ -18,6 +18,7 @@ struct Candidate {
     /// Messages that the other blocks are gathered into; kind two_step: one for each source.
     uint64_t pieces = 0;
     double seconds = 0;
+    uint64_t messages = 0; ///< between the nodes
 };
 
 /// "standard", "two_step", "three_step", "split" or "hybrid": the strategy that the candidate is a
@@ -28,7 +29,10 @@ std::string name_of(const Candidate& candidate);
 /// T = alpha m + max(s_node / R_N, s beta) of the busiest rank (equation 4.3 of the node-aware
 /// strategies paper), where the node's message rate bounds alpha m from below, and the library's
 /// own copies into and out of shared memory. What other pairs really carry is not known to both
-/// ends. The cheapest comes first; standard, three_step and two_step are always among them.
+/// ends. Predictions are not better than `trusted_difference`, so of those within it of the
+/// cheapest the one with the fewest messages comes first. The others follow by their seconds;
+/// standard, three_step and two_step are always among them.
+inline constexpr double trusted_difference = 1.2;
 std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs);
 
 /// Seconds that the exchange of a node is thought to take by a strategy: the larger of what it

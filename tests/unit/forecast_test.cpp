@@ -70,6 +70,16 @@ TEST(Forecast, PiecesStayBelowAnExpensiveProtocol) {
     EXPECT_EQ(plan_of(pair.traffic(), list.front()).pieces().size(), 2U);
 }
 
+// Two messages of 5 ms each in turn, or one of 11 ms: not worth a second message.
+TEST(Forecast, FewerMessagesWinWhereTheDifferenceIsSmall) {
+    Costs costs = slow_network();
+    costs.protocols[2].latency = costs.protocols[2].gap = 11e-3;
+    const Pair pair(4, 110);
+    const auto list = forecast(pair.traffic(), costs);
+    EXPECT_EQ(name_of(list.front()), "three_step");
+    EXPECT_GT(list.front().seconds, list.at(1).seconds);
+}
+
 TEST(Forecast, LargeMessagesGoStraight) {
     Costs costs = slow_network();
     costs.copy_per_byte = 1e-6; // slow memory
