@@ -107,7 +107,7 @@ template <class Fill> class Call {
         record_.is_measured = selected.is_measured;
         record_.learning_seconds = selected.learning_seconds;
         if (selected.strategy == nullptr) { return Reason::native_is_faster; }
-        record_.strategy = selected.strategy->name;
+        record_.strategy = selected.strategy;
         *result = execute(comm_, team, exchange, selected, record_);
         if (selected.is_measured) { selected.learn_time(); }
         return Reason::none;

@@ -35,6 +35,10 @@ void Report::add(const CallRecord& record) {
         row[i].fetch_add(values[i], std::memory_order_relaxed);
     }
     reasons_[static_cast<size_t>(record.reason)].fetch_add(1, std::memory_order_relaxed);
+    if (record.strategy != nullptr) {
+        const auto place = record.strategy - strategies().data();
+        by_strategy_[static_cast<size_t>(place)].fetch_add(1, std::memory_order_relaxed);
+    }
     if (record.is_measured) { measured_calls_.fetch_add(1, std::memory_order_relaxed); }
     learning_nanoseconds_.fetch_add(static_cast<uint64_t>(record.learning_seconds * 1e9),
                                     std::memory_order_relaxed);
@@ -47,9 +51,9 @@ void Report::write_trace(const CallRecord& record) {
         R"({{"operation":"{}","strategy":"{}","reason":"{}","built":{},"bytes":{},"node_messages":{},"node_bytes":{},)"
         R"("sent_messages":{},"sent_bytes":{},"seconds":{:.9f}}})"
         "\n",
-        name_of(record.operation), record.strategy, text_of(record.reason), record.built,
-        record.bytes, record.node_messages, record.node_bytes, record.sent_messages,
-        record.sent_bytes, record.seconds);
+        name_of(record.operation), record.strategy == nullptr ? "native" : record.strategy->name,
+        text_of(record.reason), record.built, record.bytes, record.node_messages, record.node_bytes,
+        record.sent_messages, record.sent_bytes, record.seconds);
     if (write(trace_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
         log(LogLevel::warn, "NODEAWARE_TRACE: {}", std::strerror(errno));
         ::close(trace_);
@@ -64,6 +68,8 @@ void Report::close(const World& world) {
     std::vector<unsigned long long> mine;
     for (const Row& row : rows_) { mine.insert(mine.end(), row.begin(), row.end()); }
     mine.insert(mine.end(), reasons_.begin(), reasons_.end());
+    const size_t by_strategy = mine.size();
+    mine.insert(mine.end(), by_strategy_.begin(), by_strategy_.end());
     const size_t learning = mine.size();
     mine.push_back(measured_calls_);
     mine.push_back(learning_nanoseconds_);
@@ -85,6 +91,12 @@ void Report::close(const World& world) {
                             fmt::format("{}/{}", row[node_messages], row[sent_messages]),
                             fmt::format("{}/{}", row[node_bytes], row[sent_bytes]),
                             static_cast<double>(row[nanoseconds]) * 1e-9);
+    }
+    for (size_t i = 0; i < strategies().size(); ++i) {
+        const auto calls = sums[by_strategy + i];
+        if (calls > 0) {
+            text += fmt::format("  rerouted by {} ({} calls)\n", strategies()[i].name, calls);
+        }
     }
     for (size_t i = 1; i < reason_count; ++i) {
         const auto calls = sums[operation_count * columns + i];

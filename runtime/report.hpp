@@ -7,7 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string_view>
+#include <vector>
 
 namespace nodeaware {
 
@@ -15,10 +15,10 @@ namespace nodeaware {
 struct CallRecord {
     Operation operation = Operation::alltoallv;
     Reason reason = Reason::none;
-    std::string_view strategy = "native";
-    bool built = false;         ///< a schedule was built for it
-    uint64_t bytes = 0;         ///< that this rank sends
-    uint64_t node_messages = 0; ///< to other nodes, as the application sends them
+    const Strategy* strategy = nullptr; ///< nullptr: native
+    bool built = false;                 ///< a schedule was built for it
+    uint64_t bytes = 0;                 ///< that this rank sends
+    uint64_t node_messages = 0;         ///< to other nodes, as the application sends them
     uint64_t node_bytes = 0;
     uint64_t sent_messages = 0; ///< to other nodes, as they were sent
     uint64_t sent_bytes = 0;
@@ -58,6 +58,8 @@ class Report {
 
     std::array<Row, operation_count> rows_{};
     std::array<std::atomic<uint64_t>, reason_count> reasons_{};
+    std::vector<std::atomic<uint64_t>> by_strategy_ = std::vector<std::atomic<uint64_t>>(
+        strategies().size()); ///< calls, in the order of the list
     std::atomic<uint64_t> measured_calls_ = 0;
     std::atomic<uint64_t> learning_nanoseconds_ = 0;
     bool wants_times_ = false;
