@@ -1,5 +1,7 @@
 #include "tuning/fit.hpp"
 
+#include "tuning/gap_fit.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -37,7 +39,7 @@ class Fitter {
 
     FitResult run() {
         for (const Memory memory : memories) { paths(memory); }
-        for (const Memory memory : memories) { injection(memory); }
+        for (const Memory memory : memories) { node_limits(memory); }
         copies();
         shared_memory();
         if (result_.lines.empty()) { throw TableError("there are no measurements to fit"); }
@@ -127,23 +129,75 @@ class Fitter {
         }
     }
 
-    void injection(Memory memory) {
-        double most = options_.most_injecting;
-        if (most <= 0) {
-            for (const auto& sample : measured_.simultaneous) {
-                if (sample.memory == memory) { most = std::max(most, sample.processes / 2); }
-            }
+    /// Processes of one socket, or, where these are too few to tell anything, all.
+    double most_injecting(Memory memory) const {
+        if (options_.most_injecting > 0) { return options_.most_injecting; }
+        double most = 0;
+        for (const auto& sample : measured_.simultaneous) {
+            if (sample.memory == memory) { most = std::max(most, sample.processes); }
         }
+        return most / 2 >= options_.fewest_injecting ? most / 2 : most;
+    }
+
+    void node_limits(Memory memory) {
+        Path& path = result_.table.path(memory, Locality::network);
+        if (path.empty()) { return; }
+        const double most = most_injecting(memory);
+        std::vector<Measurements::Simultaneous> samples;
+        for (const auto& sample : measured_.simultaneous) {
+            if (sample.memory == memory && sample.processes <= most) { samples.push_back(sample); }
+        }
+        const NodeLimits limits = fit_node_limits(samples, path);
+        const std::string key = "paths." + std::string(name_of(memory)) + ".network.";
+        for (const Protocol protocol : protocols) {
+            const auto& found = limits.protocols[static_cast<size_t>(protocol)];
+            if (!found) { continue; }
+            const std::string name = key + std::string(name_of(protocol)) + ".gap";
+            note_gap(name, *found);
+            const double alpha = path.by_protocol[static_cast<size_t>(protocol)]->alpha;
+            if (found->gap > alpha) {
+                warn(name,
+                     "implausible: " + number(found->gap) + " s is more than alpha; alpha is used");
+            }
+            path.gaps[static_cast<size_t>(protocol)] = std::min(found->gap, alpha);
+        }
+        if (injection(memory, samples) || limits.inverse_rate == 0) { return; }
+        result_.table.inverse_injection_rate[static_cast<size_t>(memory)] = limits.inverse_rate;
+        // Of all protocols together; the largest messages show it best.
+        const auto last = std::find_if(limits.protocols.rbegin(), limits.protocols.rend(),
+                                       [](const auto& found) { return found.has_value(); });
+        result_.lines.push_back({"injection." + std::string(name_of(memory)),
+                                 (*last)->line,
+                                 (*last)->first_bytes,
+                                 (*last)->last_bytes,
+                                 {}});
+    }
+
+    void note_gap(const std::string& key, const NodeLimits::OfProtocol& found) {
+        if (found.gap == 0) { return; }
+        result_.lines.push_back({key, found.line, found.first_bytes, found.last_bytes, found.gap});
+        if (found.line.rms_relative > 0.1 && found.line.r_squared < 0.99) {
+            warn(key, "noisy: residuals are " + number(100 * found.line.rms_relative) +
+                          " % of the times");
+        }
+    }
+
+    /// 1/R_N from many processes. False if there are too few.
+    bool injection(Memory memory, const std::vector<Measurements::Simultaneous>& samples) {
         const Path& path = result_.table.path(memory, Locality::network);
         std::vector<Point> points;
-        for (const auto& sample : measured_.simultaneous) {
-            if (sample.memory == memory && sample.processes >= options_.fewest_injecting &&
-                sample.processes <= most && sample.bytes > path.eager_limit) {
-                points.push_back({sample.processes * sample.bytes, sample.seconds});
+        for (const auto& sample : samples) {
+            if (sample.processes < options_.fewest_injecting || sample.bytes <= path.eager_limit) {
+                continue;
+            }
+            const auto protocol = static_cast<size_t>(path.protocol_of(sample.bytes));
+            const double gaps = (sample.processes - 1) * path.gaps[protocol].value_or(0);
+            if (sample.seconds > gaps) {
+                points.push_back({sample.processes * sample.bytes, sample.seconds - gaps});
             }
         }
         // Without protocols to go by, or with few processes, there is nothing to be seen.
-        if (path.empty() || points.size() < 4) { return; }
+        if (points.size() < 4) { return false; }
         std::sort(points.begin(), points.end(),
                   [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
         const std::string key = "injection." + std::string(name_of(memory));
@@ -151,9 +205,10 @@ class Fitter {
         const double inverse = noted(key, points).beta;
         if (inverse <= 0) {
             warn(key, "implausible: more bytes take less time");
-            return;
+            return true;
         }
         result_.table.inverse_injection_rate[static_cast<size_t>(memory)] = inverse;
+        return true;
     }
 
     void copies() {
@@ -173,12 +228,28 @@ class Fitter {
         }
     }
 
+    /// One rate for all sizes beyond the caches nearest to a core. That the rate is not the same
+    /// for all of them is no noise, but the other caches.
+    LineFit copy_rate(const std::string& key, const std::vector<Point>& curve) {
+        constexpr double small = 1 << 16;
+        constexpr size_t enough = 4;
+        std::vector<Point> large;
+        for (const Point& point : curve) {
+            if (point.bytes >= small) { large.push_back(point); }
+        }
+        if (large.size() < enough) { return noted(key, curve); }
+        const LineFit line = fit_line_through_origin(large, Weighting::relative);
+        result_.lines.push_back({key, line, large.front().bytes, large.back().bytes, {}});
+        return line;
+    }
+
     void shared_memory() {
         std::vector<double> flags = measured_.flag_latencies;
         if (measured_.shared_copies.empty() || flags.empty()) { return; }
-        const LineFit copy = noted("shared_memory.copy", least({&measured_.shared_copies}));
+        const std::string key = "shared_memory.copy";
+        const LineFit copy = copy_rate(key, least({&measured_.shared_copies}));
         if (copy.beta <= 0) {
-            warn("shared_memory.copy", "implausible: more bytes take less time");
+            warn(key, "implausible: more bytes take less time");
             return;
         }
         const auto middle = flags.begin() + static_cast<std::ptrdiff_t>(flags.size() / 2);
@@ -218,6 +289,8 @@ std::vector<Parameter> parameters_of(const ModelTable& table) {
                                         std::string(name_of(protocol));
                 all.push_back({key + ".alpha", postal->alpha});
                 all.push_back({key + ".beta", postal->beta});
+                const auto& gap = table.path(memory, locality).gaps[static_cast<size_t>(protocol)];
+                if (gap) { all.push_back({key + ".gap", *gap}); }
             }
         }
     }

@@ -30,6 +30,7 @@ struct FittedLine {
     LineFit line;
     double first_bytes = 0; ///< smallest size that was used
     double last_bytes = 0;
+    std::optional<double> gap{}; ///< of messages that were sent at the same time
 };
 
 struct FitResult {
@@ -42,9 +43,12 @@ struct FitResult {
 /// locality at each size; protocols apart; one least-squares line for each.
 ///  - Copies by several processes: the last of the regimes that the sizes show, because without a
 ///    multi-process service small copies cost a change of GPU context.
+///  - Message gap: gap_fit.hpp, from the same processes as the injection limit, or from all where
+///    these are few.
 ///  - Injection limit: seconds = alpha + node bytes / R_N over rendezvous messages of the processes
-///    of one socket ([N] table 4).
-///  - Shared memory: the slope of copies, and the median flag latency.
+///    of one socket ([N] table 4), without the gaps; with fewer processes as in gap_fit.hpp.
+///  - Shared memory: the rate of copies from 64 KiB on (the slope of all where these are too few),
+///    and the median flag latency.
 ///  - Parameters that cannot be (negative) are put to the nearest that can: the line through the
 ///    origin, or a constant; with a warning.
 /// A protocol that lies between two found ones without points is left out. Throws TableError where

@@ -89,6 +89,13 @@ LineFit fit_line_robust(std::span<const Point> points, Weighting weighting, doub
     return line;
 }
 
+LineFit fit_line_through_origin(std::span<const Point> points, Weighting weighting) {
+    LineFit line;
+    line.beta = fit_slope(points, weighting);
+    judge(points, weighting, line);
+    return line;
+}
+
 double fit_slope(std::span<const Point> points, Weighting weighting) {
     double across = 0;
     double along = 0;

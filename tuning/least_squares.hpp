@@ -38,6 +38,9 @@ LineFit fit_line(std::span<const Point> points, Weighting weighting);
 /// disturbs makes them longer.
 LineFit fit_line_robust(std::span<const Point> points, Weighting weighting, double limit = 2);
 
+/// alpha is 0. Needs at least one point with bytes.
+LineFit fit_line_through_origin(std::span<const Point> points, Weighting weighting);
+
 /// Least-squares slope of a line through the origin: seconds = slope bytes.
 double fit_slope(std::span<const Point> points, Weighting weighting);
 

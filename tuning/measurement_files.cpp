@@ -179,6 +179,7 @@ void Measurements::add(const Measurements& other) {
     pairs.insert(pairs.end(), other.pairs.begin(), other.pairs.end());
     copies.insert(copies.end(), other.copies.begin(), other.copies.end());
     simultaneous.insert(simultaneous.end(), other.simultaneous.begin(), other.simultaneous.end());
+    in_a_row.insert(in_a_row.end(), other.in_a_row.begin(), other.in_a_row.end());
     shared_copies.insert(shared_copies.end(), other.shared_copies.begin(),
                          other.shared_copies.end());
     flag_latencies.insert(flag_latencies.end(), other.flag_latencies.begin(),

@@ -34,9 +34,17 @@ struct Measurements {
         double seconds = 0;
         bool operator==(const Simultaneous&) const = default;
     };
+    /// One process sends `messages` messages of `bytes` each to one partner, one after the other.
+    struct InARow {
+        double messages = 1;
+        double bytes = 0;
+        double seconds = 0; ///< for all of them
+        bool operator==(const InARow&) const = default;
+    };
     std::vector<Pair> pairs;
     std::vector<Copies> copies;
     std::vector<Simultaneous> simultaneous;
+    std::vector<InARow> in_a_row; ///< between nodes, host memory; nothing is fitted from them
     /// Copies within shared memory by one process while the others of its node copy too.
     std::vector<Point> shared_copies;
     /// Seconds from raising a flag in shared memory until another process has seen it.

@@ -73,6 +73,9 @@ std::string to_json_text(const Measurements& measurements) {
         json["simultaneous"][std::string(name_of(sample.memory))].push_back(
             {sample.processes, sample.bytes, sample.seconds});
     }
+    for (const auto& row : measurements.in_a_row) {
+        json["in_a_row"].push_back({row.messages, row.bytes, row.seconds});
+    }
     if (!measurements.shared_copies.empty()) {
         json["shared_copies"] = to_json(measurements.shared_copies);
     }
@@ -115,6 +118,9 @@ Measurements measurements_from_json(std::string_view text, const std::string& or
             }
         }
         simultaneous.expect_no_more();
+    }
+    for (const auto& row : reader.rows("in_a_row", 3)) {
+        read.in_a_row.push_back({row[0], row[1], row[2]});
     }
     read.shared_copies = read_points(reader, "shared_copies");
     for (const auto& row : reader.rows("flag_latencies", 1)) {

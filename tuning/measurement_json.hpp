@@ -11,6 +11,7 @@ namespace nodeaware::tuning {
 ///    "copies": [{"direction": "host_to_device", "same_socket": true, "processes": 1,
 ///                "points": ...}],
 ///    "simultaneous": {"host": [[processes, bytes of each, seconds], ...], "device": ...},
+///    "in_a_row": [[messages, bytes of each, seconds for all], ...],
 ///    "shared_copies": [[bytes, seconds], ...], "flag_latencies": [[seconds], ...]}
 /// Every list may be absent.
 std::string to_json_text(const Measurements& measurements);

@@ -35,6 +35,9 @@ struct Path {
     std::array<std::optional<Postal>, 3> by_protocol; ///< index: Protocol
     double short_limit = 0; ///< largest message (bytes) of the short protocol
     double eager_limit = 0; ///< largest message (bytes) of the eager protocol
+    /// Between nodes: seconds by which a message delays the next message that any rank of its node
+    /// sends (LogGP's g, of a node). Empty: not known. Index: Protocol.
+    std::array<std::optional<double>, 3> gaps{};
 
     bool empty() const;
     /// The protocol of a message of `bytes`: the one of its size, else the nearest that the path

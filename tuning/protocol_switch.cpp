@@ -21,6 +21,23 @@ namespace {
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
 
+/// How far the points of a curve jump up and down, relative to their times: the median distance of
+/// a point from the line through its two neighbours.
+double roughness(const std::vector<Point>& curve) {
+    std::vector<double> jumps;
+    for (size_t i = 1; i + 1 < curve.size(); ++i) {
+        const Point& before = curve[i - 1];
+        const Point& after = curve[i + 1];
+        const double part = (curve[i].bytes - before.bytes) / (after.bytes - before.bytes);
+        const double between = before.seconds + part * (after.seconds - before.seconds);
+        jumps.push_back(std::abs(between / curve[i].seconds - 1));
+    }
+    if (jumps.empty()) { return 0; }
+    const auto middle = jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2);
+    std::nth_element(jumps.begin(), middle, jumps.end());
+    return *middle;
+}
+
 /// Bayesian information criterion of the lines that `limits` cut the curves into.
 double criterion(const std::vector<std::vector<Point>>& curves, const std::vector<double>& limits,
                  const SwitchOptions& options) {
@@ -28,10 +45,12 @@ double criterion(const std::vector<std::vector<Point>>& curves, const std::vecto
     double squares = 0;
     double parameters = static_cast<double>(limits.size());
     for (const auto& curve : curves) {
+        // A very noisy curve must not outvote the others.
+        const double weight = std::min(1.0, options.noise / std::max(roughness(curve), 1e-300));
         for (const auto& part : cut(curve, limits)) {
             if (static_cast<int>(part.size()) < options.fewest_points) { return impossible; }
             const LineFit line = fit_line(part, Weighting::relative);
-            squares += line.rms_relative * line.rms_relative * line.points;
+            squares += weight * weight * line.rms_relative * line.rms_relative * line.points;
             points += line.points;
             parameters += 2;
         }

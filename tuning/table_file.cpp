@@ -33,13 +33,25 @@ Postal read_postal(JsonReader& reader) {
     return postal;
 }
 
-Path read_path(JsonReader reader) {
+double read_gap(JsonReader& reader) {
+    const double gap = reader.number("gap");
+    if (gap > 100) {
+        reader.complain("gap", "more than 100 seconds between messages: is the unit seconds?");
+    }
+    return gap;
+}
+
+/// Messages on a node have no gap: only the node's link has one.
+Path read_path(JsonReader reader, Locality locality) {
     Path path;
     for (const Protocol protocol : protocols) {
         const std::string name(name_of(protocol));
         if (!reader.has(name)) { continue; }
         JsonReader parameters = reader.object(name);
         path.by_protocol[static_cast<size_t>(protocol)] = read_postal(parameters);
+        if (locality == Locality::network && parameters.has("gap")) {
+            path.gaps[static_cast<size_t>(protocol)] = read_gap(parameters);
+        }
         parameters.expect_no_more();
     }
     path.short_limit = path.by_protocol[0] ? reader.number("short_limit") : 0;
@@ -59,7 +71,7 @@ void read_paths(JsonReader reader, ModelTable& table) {
         for (const Locality locality : localities) {
             const std::string where(name_of(locality));
             if (!of_memory.has(where)) { continue; }
-            table.path(memory, locality) = read_path(of_memory.object(where));
+            table.path(memory, locality) = read_path(of_memory.object(where), locality);
         }
         of_memory.expect_no_more();
     }
@@ -156,7 +168,10 @@ ordered_json to_json(const Path& path) {
     if (path.by_protocol[1]) { json["eager_limit"] = path.eager_limit; }
     for (const Protocol protocol : protocols) {
         if (const auto& parameters = path.by_protocol[static_cast<size_t>(protocol)]) {
-            json[std::string(name_of(protocol))] = to_json(*parameters);
+            ordered_json& of_protocol = json[std::string(name_of(protocol))];
+            of_protocol = to_json(*parameters);
+            const auto& gap = path.gaps[static_cast<size_t>(protocol)];
+            if (gap) { of_protocol["gap"] = *gap; }
         }
     }
     return json;

@@ -1,14 +1,11 @@
 #include "tuning/fit.hpp"
 
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/fit_report.hpp"
 #include "tuning/table_file.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,7 +14,6 @@ namespace nodeaware::tool {
 
 namespace {
 
-using nlohmann::ordered_json;
 using namespace nodeaware::tuning;
 
 struct Arguments {
@@ -57,23 +53,6 @@ Measurements read_all(const Arguments& arguments) {
     return all;
 }
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    gmtime_r(&now, &parts);
-    char text[16];
-    std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-    return text;
-}
-
-/// One parameter of two tables.
-struct Compared {
-    std::string key;
-    double published;
-    double fitted;
-    double difference() const { return fitted / published - 1; }
-};
-
 std::vector<Compared> compare(const ModelTable& published, const ModelTable& fitted) {
     std::map<std::string, double> values;
     for (const Parameter& parameter : parameters_of(fitted)) {
@@ -86,55 +65,6 @@ std::vector<Compared> compare(const ModelTable& published, const ModelTable& fit
             {parameter.key, parameter.value, found == values.end() ? NAN : found->second});
     }
     return rows;
-}
-
-ordered_json to_json(const FitResult& result, const std::vector<Compared>& compared) {
-    ordered_json json = {{"lines", ordered_json::array()}, {"warnings", result.warnings}};
-    for (const FittedLine& line : result.lines) {
-        json["lines"].push_back({{"key", line.key},
-                                 {"alpha", line.line.alpha},
-                                 {"beta", line.line.beta},
-                                 {"points", line.line.points},
-                                 {"outliers", line.line.outliers},
-                                 {"first_bytes", line.first_bytes},
-                                 {"last_bytes", line.last_bytes},
-                                 {"r_squared", line.line.r_squared},
-                                 {"rms_seconds", line.line.rms_seconds},
-                                 {"rms_relative", line.line.rms_relative}});
-    }
-    for (const Compared& row : compared) {
-        ordered_json entry = {{"key", row.key}, {"compared", row.published}, {"fitted", nullptr}};
-        if (!std::isnan(row.fitted)) {
-            entry["fitted"] = row.fitted;
-            entry["relative_difference"] = row.difference();
-        }
-        json["comparison"].push_back(std::move(entry));
-    }
-    json["table"] = ordered_json::parse(to_json_text(result.table));
-    return json;
-}
-
-void print(const FitResult& result, const std::vector<Compared>& compared,
-           const std::string& compared_name) {
-    std::printf("%-34s %10s %10s %6s %23s %8s %10s %7s\n", "", "alpha s", "beta s/B", "points",
-                "bytes", "R^2", "rms s", "rms %");
-    for (const FittedLine& line : result.lines) {
-        std::printf("%-34s %10.3e %10.3e %6d %11.0f-%-11.0f %8.5f %10.2e %7.2f\n", line.key.c_str(),
-                    line.line.alpha, line.line.beta, line.line.points, line.first_bytes,
-                    line.last_bytes, line.line.r_squared, line.line.rms_seconds,
-                    100 * line.line.rms_relative);
-    }
-    if (!compared.empty()) {
-        std::printf("\n%-42s %12s %12s %11s\n", "", compared_name.c_str(), "fitted", "difference");
-    }
-    for (const Compared& row : compared) {
-        if (std::isnan(row.fitted)) {
-            std::printf("%-42s %12.3e %12s\n", row.key.c_str(), row.published, "-");
-        } else {
-            std::printf("%-42s %12.3e %12.3e %+10.1f%%\n", row.key.c_str(), row.published,
-                        row.fitted, 100 * row.difference());
-        }
-    }
 }
 
 void run(Arguments arguments) {
@@ -153,14 +83,7 @@ void run(Arguments arguments) {
     if (!arguments.compare.empty()) {
         compared = compare(find_table(arguments.compare), result.table);
     }
-    for (const std::string& warning : result.warnings) {
-        std::fprintf(stderr, "nodeaware: %s\n", warning.c_str());
-    }
-    if (arguments.json) {
-        std::printf("%s\n", to_json(result, compared).dump(2).c_str());
-    } else {
-        print(result, compared, arguments.compare);
-    }
+    print_fit(result, arguments.json, {arguments.compare, compared});
     if (arguments.output.empty()) { return; }
     if (!has_paths(result.table, Memory::host)) {
         throw TableError("no table is written: it needs host ping-pong times on and between nodes");

@@ -1,4 +1,5 @@
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/node_aware_models.hpp"
 #include "tuning/scenario_text.hpp"
@@ -26,6 +27,8 @@ struct Arguments {
     bool csv = false;
     bool list = false;
     bool show = false;
+    bool explain = false;
+    ExplainedPattern pattern;
 };
 
 ordered_json to_json(const Composition& row) {
@@ -112,12 +115,15 @@ void run(const Arguments& arguments, bool has_parameters) {
     const ModelTable table = find_table(arguments.table);
     if (arguments.show) {
         std::fputs(to_json_text(table).c_str(), stdout);
+    } else if (arguments.explain) {
+        explain(table, arguments.pattern, arguments.json);
     } else if (!arguments.scenario.empty()) {
         show_scenario(table, arguments);
     } else if (has_parameters) {
         show_compositions(table, arguments);
     } else {
-        throw CLI::RequiredError("--s-proc, --s-node and --s-node-node, or --scenario,");
+        throw CLI::RequiredError(
+            "--s-proc, --s-node and --s-node-node, or --scenario, or --explain,");
     }
 }
 
@@ -139,8 +145,30 @@ void add_parameters(CLI::App& command, Table6Input& input) {
         ->check(CLI::NonNegativeNumber);
     add("--gps", input.gps, "GPUs per socket")->check(CLI::PositiveNumber);
     add("--pps", input.pps, "Processes per socket")->check(CLI::PositiveNumber);
-    add("--ppn", input.ppn, "Processes per node")->check(CLI::PositiveNumber);
+    add("--ppn", input.ppn, "Processes per node (also of --explain)")->check(CLI::PositiveNumber);
     add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(CLI::PositiveNumber);
+}
+
+void add_pattern(CLI::App& command, Arguments& arguments) {
+    CLI::Option* explain = command.add_flag(
+        "--explain", arguments.explain,
+        "Candidates of strategy auto for a pattern: what each is thought to take, cheapest first");
+    ExplainedPattern& pattern = arguments.pattern;
+    command.add_option("--nodes", pattern.nodes, "Nodes of the pattern")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 1 << 20))
+        ->needs(explain);
+    command
+        .add_option("--messages", pattern.messages,
+                    "Messages of each process to other nodes, dealt out evenly over their "
+                    "processes (0: one to each)")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber)
+        ->needs(explain);
+    command.add_option("--bytes", pattern.bytes, "Bytes of each message")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber)
+        ->needs(explain);
 }
 
 } // namespace
@@ -154,6 +182,7 @@ void add_model_command(CLI::App& app) {
     command->add_flag("--list", arguments->list, "List the published tables");
     command->add_flag("--show", arguments->show, "Print the table as a file");
     add_parameters(*command, arguments->input);
+    add_pattern(*command, *arguments);
     command->add_option("--scenario", arguments->scenario,
                         "Curves over message sizes: messages=256,nodes=16,dup=0.25; also gps, ppn, "
                         "ppg, cap");
@@ -164,6 +193,7 @@ void add_model_command(CLI::App& app) {
     command->add_flag("--json", arguments->json, "Print JSON")->excludes(csv);
     command->add_option("--svg", arguments->svg, "Also write the curves as a plot to this file");
     command->callback([arguments, command] {
+        arguments->pattern.ppn = static_cast<int>(arguments->input.ppn);
         run(*arguments, command->count("--s-proc") + command->count("--s-node") +
                                 command->count("--s-node-node") ==
                             3);

@@ -1,0 +1,104 @@
+#include "tuning/costs_of.hpp"
+#include "tuning/table_file.hpp"
+#include "tuning/user_table.hpp"
+#include "tuning_toy_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nodeaware::tuning {
+
+namespace {
+
+constexpr uint64_t unlimited = std::numeric_limits<uint64_t>::max();
+
+void expect_costs(const ProtocolCosts& costs, uint64_t limit, const Postal& postal) {
+    EXPECT_EQ(costs.limit, limit);
+    EXPECT_EQ(costs.latency, postal.alpha);
+    EXPECT_EQ(costs.per_byte, postal.beta);
+}
+
+} // namespace
+
+TEST(CostsOf, TakesTheNetworkOfHostMemory) {
+    ModelTable table = toy_table();
+    table.path(Memory::host, Locality::network).gaps = {3, 0, std::nullopt};
+    const Costs costs = costs_of(table);
+    expect_costs(costs.protocols[0], 100, {10, 0.1});
+    expect_costs(costs.protocols[1], 1000, {20, 0.2});
+    expect_costs(costs.protocols[2], unlimited, {40, 0.004});
+    EXPECT_EQ(costs.protocols[0].gap, 3);
+    EXPECT_EQ(costs.protocols[1].gap, 0);
+    // Not measured: the part of alpha that it is in the default.
+    const ProtocolCosts usual = Costs().protocols[2];
+    EXPECT_DOUBLE_EQ(costs.protocols[2].gap, 40 * usual.gap / usual.latency);
+    EXPECT_EQ(costs.node_per_byte, 0.001);
+    EXPECT_EQ(costs.copy_per_byte, 0.01);
+    EXPECT_EQ(costs.flag, 2);
+}
+
+TEST(CostsOf, AMissingProtocolIsNeverUsed) {
+    ModelTable table = toy_table();
+    Path& path = table.path(Memory::host, Locality::network);
+    path = {{std::nullopt, Postal{20, 0.2}, Postal{40, 0.004}}, 0, 1000};
+    Costs costs = costs_of(table);
+    expect_costs(costs.protocols[0], 0, {20, 0.2});
+    EXPECT_EQ(&costs.of(1), &costs.protocols[1]);
+
+    path = {{std::nullopt, std::nullopt, Postal{40, 0.004}}, 0, 0};
+    costs = costs_of(table);
+    expect_costs(costs.protocols[1], 0, {40, 0.004});
+    EXPECT_EQ(&costs.of(1), &costs.protocols[2]);
+
+    path = {{Postal{10, 0.1}, std::nullopt, Postal{40, 0.004}}, 100, 0};
+    costs = costs_of(table);
+    EXPECT_EQ(&costs.of(100), &costs.protocols[0]);
+    EXPECT_EQ(&costs.of(101), &costs.protocols[2]);
+
+    path = {{std::nullopt, Postal{20, 0.2}, std::nullopt}, 0, 1000};
+    costs = costs_of(table);
+    EXPECT_EQ(costs.of(1).latency, 20);
+    EXPECT_EQ(costs.of(5000).latency, 20);
+}
+
+TEST(CostsOf, AgreesWithTheTableOnWhatAMessageCosts) {
+    for (const std::string& name : published_table_names()) {
+        const ModelTable table = find_table(name);
+        const Path& path = table.path(Memory::host, Locality::network);
+        const Costs costs = costs_of(table);
+        for (uint64_t bytes = 1; bytes <= 1 << 22; bytes = bytes * 3 / 2 + 1) {
+            const Postal& postal = path.postal_of(static_cast<double>(bytes));
+            EXPECT_EQ(costs.of(bytes).latency, postal.alpha) << name << " " << bytes;
+            EXPECT_EQ(costs.of(bytes).per_byte, postal.beta) << name << " " << bytes;
+        }
+        EXPECT_GT(costs.copy_per_byte, 0) << name;
+        EXPECT_GT(costs.flag, 0) << name;
+    }
+}
+
+TEST(CostsOf, TheDefaultTableGivesTheDefaultCosts) {
+    const Costs costs = costs_of(find_table(std::string(default_table_name)));
+    const Costs usual;
+    for (size_t i = 0; i < usual.protocols.size(); ++i) {
+        EXPECT_EQ(costs.protocols[i].limit, usual.protocols[i].limit);
+        EXPECT_DOUBLE_EQ(costs.protocols[i].latency, usual.protocols[i].latency);
+        EXPECT_DOUBLE_EQ(costs.protocols[i].per_byte, usual.protocols[i].per_byte);
+        EXPECT_DOUBLE_EQ(costs.protocols[i].gap, usual.protocols[i].gap);
+    }
+    EXPECT_DOUBLE_EQ(costs.node_per_byte, usual.node_per_byte);
+    // It has no shared memory: MPI's messages on a node stand for it.
+    EXPECT_NEAR(costs.copy_per_byte / usual.copy_per_byte, 1, 0.3);
+    EXPECT_NEAR(costs.flag / usual.flag, 1, 0.3);
+}
+
+TEST(CostsOf, NeedsANetwork) { EXPECT_THROW(costs_of(ModelTable{}), TableError); }
+
+TEST(UserTable, IsInTheConfigurationFolder) {
+    EXPECT_EQ(user_table_path("/config", "/home/me"), "/config/nodeaware/model.json");
+    EXPECT_EQ(user_table_path(nullptr, "/home/me"), "/home/me/.config/nodeaware/model.json");
+    EXPECT_EQ(user_table_path("", "/home/me"), "/home/me/.config/nodeaware/model.json");
+    EXPECT_EQ(user_table_path("relative", "/home/me"), "/home/me/.config/nodeaware/model.json");
+    EXPECT_EQ(user_table_path(nullptr, nullptr), "");
+    EXPECT_EQ(user_table_path("relative", ""), "");
+}
+
+} // namespace nodeaware::tuning

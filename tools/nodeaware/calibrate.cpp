@@ -1,0 +1,238 @@
+#include "runtime/machine.hpp"
+#include "tools/nodeaware/calibration_benchmarks.hpp"
+#include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/fit_report.hpp"
+#include "tools/nodeaware/text_file.hpp"
+#include "tuning/measurement_json.hpp"
+#include "tuning/table_file.hpp"
+#include "tuning/user_table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <unistd.h>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using namespace nodeaware::tuning;
+
+constexpr int cannot_calibrate = 2; ///< exit status
+
+struct Arguments {
+    std::string output;
+    std::string name = "calibrated";
+    std::string measurements;
+    CalibrationSettings settings;
+    bool progress = false;
+    bool json = false;
+};
+
+/// "Open MPI" and "4.1.4" of "Open MPI v4.1.4, package: ..."; "MPICH" and "4.0.2" of
+/// "MPICH Version:\t4.0.2".
+void describe_mpi(Fingerprint& print) {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    check(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+    const std::string all(text);
+    const std::string line = all.substr(0, all.find('\n'));
+    const size_t digit = line.find_first_of("0123456789");
+    print.mpi = line.substr(0, digit);
+    if (digit != std::string::npos) {
+        print.mpi_version = line.substr(digit, line.find_first_of(" ,\t", digit) - digit);
+    }
+    const auto drop = [&](const std::string& end) {
+        if (print.mpi.ends_with(end)) { print.mpi.resize(print.mpi.size() - end.size()); }
+    };
+    for (const char* end : {"\t", " ", "Version:", "v", " "}) { drop(end); }
+}
+
+std::string host_model() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        const size_t colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) {
+            return line.substr(colon + 2);
+        }
+    }
+    return "";
+}
+
+Fingerprint fingerprint(const CalibrationJob& job) {
+    Fingerprint print;
+    describe_mpi(print);
+    print.host_model = host_model();
+    print.nodes = job.topology().nodes();
+    print.processes_per_node = job.pairs();
+    std::map<int, int> on_socket;
+    for (const int rank : job.first_ranks()) {
+        if (job.socket_of(rank) >= 0) { ++on_socket[job.socket_of(rank)]; }
+    }
+    for (const auto& [socket, ranks] : on_socket) {
+        print.processes_per_socket = std::max(print.processes_per_socket, ranks);
+    }
+    print.date = today();
+    print.library_version = NODEAWARE_VERSION;
+    return print;
+}
+
+/// What the row benchmark says about alpha of further messages of one process.
+std::vector<std::string> remarks(const Measurements& measured) {
+    std::map<double, std::vector<Point>> by_size;
+    for (const auto& row : measured.in_a_row) {
+        by_size[row.bytes].push_back({row.messages, row.seconds});
+    }
+    std::vector<std::string> lines;
+    for (const auto& [bytes, points] : by_size) {
+        char text[120];
+        std::snprintf(
+            text, sizeof text,
+            "messages of %.0f bytes in a row from one process: %.3e s for each further one", bytes,
+            fit_line(points, Weighting::relative).beta);
+        lines.emplace_back(text);
+    }
+    return lines;
+}
+
+bool has_virtual_nodes(const World& world) {
+    return !world.options.ppn.empty() || world.options.region != Region::node;
+}
+
+FitResult fitted(const Arguments& arguments, const World& world, const CalibrationJob& job,
+                 const Measurements& measured) {
+    FitResult result = fit(measured, {});
+    if (has_virtual_nodes(world)) {
+        result.warnings.emplace_back("the nodes are virtual (NODEAWARE_PPN or NODEAWARE_REGION): "
+                                     "the network of this table is shared memory");
+    }
+    result.table.name = arguments.name;
+    result.table.description = "Measured by nodeaware calibrate";
+    result.table.notes = remarks(measured);
+    result.table.notes.insert(result.table.notes.end(), result.warnings.begin(),
+                              result.warnings.end());
+    result.table.fingerprint = fingerprint(job);
+    return result;
+}
+
+/// Why a file cannot be written there; makes its folder. To be found before the measurements.
+std::string complaint_of_output(const std::string& path) {
+    if (path.empty()) { return "neither XDG_CONFIG_HOME nor HOME is set: --output is needed"; }
+    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error || access(folder.c_str(), W_OK) != 0 || std::filesystem::is_directory(path)) {
+        return path + ": cannot be written" + (error ? ": " + error.message() : "");
+    }
+    return "";
+}
+
+int complain(const CalibrationJob& job, const std::string& what) {
+    if (job.rank() == 0) { std::fprintf(stderr, "nodeaware: %s\n", what.c_str()); }
+    return cannot_calibrate;
+}
+
+/// Rank 0 alone; throws TableError or std::runtime_error.
+void finish(const Arguments& arguments, const FitResult& result, const Measurements& measured) {
+    print_fit(result, arguments.json, {});
+    if (!arguments.json) {
+        for (const std::string& remark : remarks(measured)) { std::printf("%s\n", remark.c_str()); }
+    }
+    if (!arguments.measurements.empty()) {
+        write_text_file(arguments.measurements, to_json_text(measured));
+    }
+    write_table(result.table, arguments.output);
+    std::fprintf(stderr, "nodeaware: the model table is %s\n", arguments.output.c_str());
+}
+
+int calibrate_job(const Arguments& arguments) {
+    const World world = World::discover();
+    if (world.options.disable) {
+        if (world.rank == 0) { std::fprintf(stderr, "nodeaware: NODEAWARE_DISABLE is set\n"); }
+        return cannot_calibrate;
+    }
+    const bool progress = arguments.progress || isatty(STDERR_FILENO) != 0;
+    CalibrationJob job(world, describe_machine().place.socket, progress);
+    if (const std::string why = job.complaint(); !why.empty()) { return complain(job, why); }
+    std::string why;
+    if (world.rank == 0) {
+        why = complaint_of_output(arguments.output);
+        if (why.empty() && !arguments.measurements.empty()) {
+            why = complaint_of_output(arguments.measurements);
+        }
+    }
+    if (job.most(why.empty() ? 0 : 1) > 0) { return complain(job, why); }
+    if (!job.share_memory(slot_bytes(job, arguments.settings))) {
+        return complain(job, "shared memory for the processes of a node cannot be had");
+    }
+    const Measurements measured = run_benchmarks(job, arguments.settings);
+    job.progress().clear();
+    if (world.rank == 0) { finish(arguments, fitted(arguments, world, job, measured), measured); }
+    return 0;
+}
+
+void calibrate(const Arguments& arguments) {
+    check(MPI_Init(nullptr, nullptr), "MPI_Init");
+    int status = 0;
+    try {
+        if (const char* missing =
+                load_mpi([](const char* name) { return dlsym(RTLD_DEFAULT, name); })) {
+            throw std::runtime_error(std::string("this MPI has no ") + missing);
+        }
+        status = calibrate_job(arguments);
+    } catch (const std::exception& error) {
+        // The other ranks may wait for this one.
+        std::fprintf(stderr, "nodeaware: %s\n", error.what());
+        MPI_Abort(MPI_COMM_WORLD, cannot_calibrate);
+    }
+    MPI_Finalize();
+    if (status != 0) { throw CLI::RuntimeError(status); }
+}
+
+} // namespace
+
+void add_calibrate_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "calibrate", "Measure this machine and its MPI and write a model table; to be run under "
+                     "mpirun, on 2 nodes or more, with as many processes on each as applications "
+                     "use. Host memory only: messages and copies of GPU memory are not measured");
+    auto arguments = std::make_shared<Arguments>();
+    arguments->output = user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+    const auto add = [&](const char* name, auto& value, const char* text) {
+        return command->add_option(name, value, text)->capture_default_str();
+    };
+    add("--output", arguments->output,
+        "Write the table to this file; the library reads the default");
+    add("--name", arguments->name, "Name of the table");
+    add("--max-bytes", arguments->settings.max_bytes, "Largest message")
+        ->check(CLI::Range(size_t{65536}, size_t{1} << 28));
+    add("--repeats", arguments->settings.repeats, "Repeats of each measurement, at most")
+        ->check(CLI::PositiveNumber);
+    add("--time-limit", arguments->settings.time_limit, "Seconds for all measurements, about")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--quick", arguments->settings.quick, "Fewer sizes and repeats");
+    add("--measurements", arguments->measurements,
+        "Also write the measured times to this file, for nodeaware fit");
+    command->add_flag("--progress", arguments->progress,
+                      "Show what is measured, also where stderr is no terminal");
+    command->add_flag("--json", arguments->json, "Print the fit as JSON");
+    command->callback([arguments, command] {
+        if (arguments->settings.quick) {
+            constexpr int quick_repeats = 5;
+            constexpr double quick_seconds = 20;
+            if (command->count("--repeats") == 0) { arguments->settings.repeats = quick_repeats; }
+            if (command->count("--time-limit") == 0) {
+                arguments->settings.time_limit = quick_seconds;
+            }
+        }
+        calibrate(*arguments);
+    });
+}
+
+} // namespace nodeaware::tool

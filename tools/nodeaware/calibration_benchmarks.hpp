@@ -1,0 +1,30 @@
+#pragma once
+
+#include "tools/nodeaware/calibration_job.hpp"
+#include "tuning/measurement_files.hpp"
+
+namespace nodeaware::tool {
+
+struct CalibrationSettings {
+    size_t max_bytes = 1 << 20; ///< largest message
+    int repeats = 20;           ///< of every measurement, at most
+    double time_limit = 60;     ///< seconds for all measurements together, about
+    bool quick = false;         ///< fewer sizes
+};
+
+/// Bytes of the shared memory that each rank needs.
+size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings);
+
+/// Runs all benchmarks; collective, the same result on all ranks. Throws MpiError.
+///
+/// Messages are timed as the least of several repeats: what disturbs a message makes it longer, and
+/// the parameters are those of an undisturbed machine. Copies and flags are timed as the median:
+/// there, that others take the memory or the core at times is part of what is asked for. Repeats
+/// alternate: all sizes once, then all again, so that a disturbance of a second hits one repeat of
+/// many sizes and not all repeats of one.
+///
+/// On a slow network (an emulated one has milliseconds per message) the time limit ends the
+/// repeats, and sizes that a first pass finds too long are left out.
+tuning::Measurements run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings);
+
+} // namespace nodeaware::tool

@@ -1,0 +1,106 @@
+#pragma once
+
+#include "runtime/node_arena.hpp"
+#include "runtime/waiter.hpp"
+#include "runtime/world.hpp"
+#include "strategies/topology.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// Throws MpiError unless an MPI function succeeded.
+inline void check(int code, const char* function) {
+    if (code != MPI_SUCCESS) { throw MpiError(code, function); }
+}
+
+inline double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+/// One line on stderr, rewritten; only rank 0 has one.
+class ProgressLine {
+  public:
+    explicit ProgressLine(bool shown) : shown_(shown) {}
+    ~ProgressLine() { clear(); }
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+    void show(const std::string& text);
+    void clear();
+
+  private:
+    bool shown_;
+    size_t width_ = 0;
+};
+
+/// The ranks of a calibration, what they share, and who measures with whom: all on the two nodes
+/// that have the most ranks, called first and second. Every function that does not say otherwise is
+/// called by all ranks. Throws MpiError.
+class CalibrationJob {
+  public:
+    static constexpr int tag = 7;
+
+    CalibrationJob(const World& world, int socket, bool progress);
+    ~CalibrationJob();
+    CalibrationJob(const CalibrationJob&) = delete;
+    CalibrationJob& operator=(const CalibrationJob&) = delete;
+
+    /// Why these ranks cannot calibrate; empty: they can. The same on all ranks.
+    std::string complaint() const;
+    /// Shared memory of `bytes` for each rank of a node. False if it cannot be had.
+    bool share_memory(size_t bytes);
+
+    MPI_Comm comm() const { return comm_; }
+    int rank() const { return rank_; }
+    const Topology& topology() const { return topology_; }
+    bool is_oversubscribed() const { return oversubscribed_; }
+    /// Pairs of ranks, one on each of the two nodes, that can send at the same time.
+    int pairs() const;
+    int local() const { return topology_.local_of(rank_); }
+    bool is_on_first() const { return topology_.node_of(rank_) == first_; }
+    bool is_on_second() const { return topology_.node_of(rank_) == second_; }
+    const std::vector<int>& first_ranks() const { return topology_.ranks_of(first_); }
+    const std::vector<int>& second_ranks() const { return topology_.ranks_of(second_); }
+    /// -1: not bound to one socket.
+    int socket_of(int rank) const { return sockets_[static_cast<size_t>(rank)]; }
+
+    /// The largest value of all ranks. A rank that has nothing else to do waits here, without
+    /// taking a core from those that measure.
+    double most(double value) const;
+    /// The sum of all ranks.
+    double sum(double value) const;
+
+    /// Of the ranks of one node, through shared memory.
+    void node_barrier();
+    NodeArena& arena() { return arena_; }
+    Waiter& waiter() { return *waiter_; }
+    std::byte* slot(int local) const {
+        return arena_.data(0) + slot_bytes_ * static_cast<size_t>(local);
+    }
+
+    void send(int peer, const std::byte* data, size_t bytes) const;
+    void receive(int peer, std::byte* data, size_t bytes) const;
+    ProgressLine& progress() { return progress_; }
+
+  private:
+    double reduce(double value, MPI_Op operation) const;
+
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    Topology topology_;
+    bool oversubscribed_;
+    std::vector<int> sockets_;
+    int first_ = 0;
+    int second_ = 0;
+    NodeArena arena_;
+    std::unique_ptr<Waiter> waiter_;
+    size_t slot_bytes_ = 0;
+    ProgressLine progress_;
+};
+
+} // namespace nodeaware::tool

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "tuning/fit.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// One parameter of two tables; NAN where the fitted one lacks it.
+struct Compared {
+    std::string key;
+    double published = 0;
+    double fitted = 0;
+    double difference() const { return fitted / published - 1; }
+};
+
+struct Comparison {
+    std::string name; ///< of the table
+    std::vector<Compared> rows;
+};
+
+/// Prints the lines of a fit with their residuals, as text or as JSON with the table, and its
+/// warnings on stderr.
+void print_fit(const tuning::FitResult& result, bool as_json, const Comparison& comparison);
+
+/// For fingerprints: 2026-01-31.
+std::string today();
+
+} // namespace nodeaware::tool
