@@ -44,7 +44,8 @@ void describe_mpi(tuning::Fingerprint& print) {
 }
 
 std::string described(const tuning::Fingerprint& print) {
-    std::string text = print.mpi + " " + print.mpi_version;
+    std::string text = print.mpi;
+    if (!print.mpi_version.empty()) { text += " " + print.mpi_version; }
     if (!print.host_model.empty()) { text += " on " + print.host_model; }
     if (print.processes_per_node > 0) {
         text += ", " + std::to_string(print.processes_per_node) + " ranks per node";

@@ -1,4 +1,5 @@
 #include "runtime/machine.hpp"
+#include "runtime/model.hpp"
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
@@ -35,41 +36,8 @@ struct Arguments {
     bool json = false;
 };
 
-/// "Open MPI" and "4.1.4" of "Open MPI v4.1.4, package: ..."; "MPICH" and "4.0.2" of
-/// "MPICH Version:\t4.0.2".
-void describe_mpi(Fingerprint& print) {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    check(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-    const std::string all(text);
-    const std::string line = all.substr(0, all.find('\n'));
-    const size_t digit = line.find_first_of("0123456789");
-    print.mpi = line.substr(0, digit);
-    if (digit != std::string::npos) {
-        print.mpi_version = line.substr(digit, line.find_first_of(" ,\t", digit) - digit);
-    }
-    const auto drop = [&](const std::string& end) {
-        if (print.mpi.ends_with(end)) { print.mpi.resize(print.mpi.size() - end.size()); }
-    };
-    for (const char* end : {"\t", " ", "Version:", "v", " "}) { drop(end); }
-}
-
-std::string host_model() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        const size_t colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos) {
-            return line.substr(colon + 2);
-        }
-    }
-    return "";
-}
-
-Fingerprint fingerprint(const CalibrationJob& job) {
-    Fingerprint print;
-    describe_mpi(print);
-    print.host_model = host_model();
-    print.nodes = job.topology().nodes();
+Fingerprint fingerprint(const World& world, const CalibrationJob& job) {
+    Fingerprint print = fingerprint_of(world);
     print.processes_per_node = job.pairs();
     std::map<int, int> on_socket;
     for (const int rank : job.first_ranks()) {
@@ -117,7 +85,7 @@ FitResult fitted(const Arguments& arguments, const World& world, const Calibrati
     result.table.notes = remarks(measured);
     result.table.notes.insert(result.table.notes.end(), result.warnings.begin(),
                               result.warnings.end());
-    result.table.fingerprint = fingerprint(job);
+    result.table.fingerprint = fingerprint(world, job);
     return result;
 }
 
