@@ -74,7 +74,8 @@ bool has_virtual_nodes(const World& world) {
 }
 
 FitResult fitted(const Arguments& arguments, const World& world, const CalibrationJob& job,
-                 const Measurements& measured) {
+                 const Calibration& calibration) {
+    const Measurements& measured = calibration.measured;
     FitResult result = fit(measured, {});
     if (has_virtual_nodes(world)) {
         result.warnings.emplace_back("the nodes are virtual (NODEAWARE_PPN or NODEAWARE_REGION): "
@@ -85,7 +86,10 @@ FitResult fitted(const Arguments& arguments, const World& world, const Calibrati
     result.table.notes = remarks(measured);
     result.table.notes.insert(result.table.notes.end(), result.warnings.begin(),
                               result.warnings.end());
+    result.table.notes.insert(result.table.notes.end(), calibration.notes.begin(),
+                              calibration.notes.end());
     result.table.fingerprint = fingerprint(world, job);
+    result.table.fingerprint.gpus_per_node = calibration.gpus;
     return result;
 }
 
@@ -107,10 +111,13 @@ int complain(const CalibrationJob& job, const std::string& what) {
 }
 
 /// Rank 0 alone; throws TableError or std::runtime_error.
-void finish(const Arguments& arguments, const FitResult& result, const Measurements& measured) {
+void finish(const Arguments& arguments, const FitResult& result, const Calibration& calibration) {
+    const Measurements& measured = calibration.measured;
     print_fit(result, arguments.json, {});
     if (!arguments.json) {
-        for (const std::string& remark : remarks(measured)) { std::printf("%s\n", remark.c_str()); }
+        std::vector<std::string> lines = remarks(measured);
+        lines.insert(lines.end(), calibration.notes.begin(), calibration.notes.end());
+        for (const std::string& line : lines) { std::printf("%s\n", line.c_str()); }
     }
     if (!arguments.measurements.empty()) {
         write_text_file(arguments.measurements, to_json_text(measured));
@@ -119,7 +126,7 @@ void finish(const Arguments& arguments, const FitResult& result, const Measureme
     std::fprintf(stderr, "nodeaware: the model table is %s\n", arguments.output.c_str());
 }
 
-int calibrate_job(const Arguments& arguments) {
+int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     const World world = World::discover();
     if (world.options.disable) {
         if (world.rank == 0) { std::fprintf(stderr, "nodeaware: NODEAWARE_DISABLE is set\n"); }
@@ -139,13 +146,16 @@ int calibrate_job(const Arguments& arguments) {
     if (!job.share_memory(slot_bytes(job, arguments.settings))) {
         return complain(job, "shared memory for the processes of a node cannot be had");
     }
-    const Measurements measured = run_benchmarks(job, arguments.settings);
+    const Calibration calibration = run_benchmarks(job, arguments.settings, gpu);
     job.progress().clear();
-    if (world.rank == 0) { finish(arguments, fitted(arguments, world, job, measured), measured); }
+    if (world.rank == 0) {
+        finish(arguments, fitted(arguments, world, job, calibration), calibration);
+    }
     return 0;
 }
 
 void calibrate(const Arguments& arguments) {
+    Gpu gpu; // outlives the use that the MPI makes of its contexts
     check(MPI_Init(nullptr, nullptr), "MPI_Init");
     int status = 0;
     try {
@@ -153,7 +163,7 @@ void calibrate(const Arguments& arguments) {
                 load_mpi([](const char* name) { return dlsym(RTLD_DEFAULT, name); })) {
             throw std::runtime_error(std::string("this MPI has no ") + missing);
         }
-        status = calibrate_job(arguments);
+        status = calibrate_job(arguments, gpu);
     } catch (const std::exception& error) {
         // The other ranks may wait for this one.
         std::fprintf(stderr, "nodeaware: %s\n", error.what());
@@ -169,7 +179,7 @@ void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "calibrate", "Measure this machine and its MPI and write a model table; to be run under "
                      "mpirun, on 2 nodes or more, with as many processes on each as applications "
-                     "use. Host memory only: messages and copies of GPU memory are not measured");
+                     "use. With a GPU also its copies, and its messages if the MPI takes them");
     auto arguments = std::make_shared<Arguments>();
     arguments->output = user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
     const auto add = [&](const char* name, auto& value, const char* text) {
@@ -185,6 +195,8 @@ void add_calibrate_command(CLI::App& app) {
     add("--time-limit", arguments->settings.time_limit, "Seconds for all measurements, about")
         ->check(CLI::PositiveNumber);
     command->add_flag("--quick", arguments->settings.quick, "Fewer sizes and repeats");
+    command->add_flag_callback(
+        "--no-gpu", [arguments] { arguments->settings.gpu = false; }, "Do not look for a GPU");
     add("--measurements", arguments->measurements,
         "Also write the measured times to this file, for nodeaware fit");
     command->add_flag("--progress", arguments->progress,

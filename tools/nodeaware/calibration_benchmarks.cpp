@@ -1,9 +1,14 @@
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 
+#include "tools/nodeaware/calibration_repeats.hpp"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
-#include <functional>
+#include <dlfcn.h>
+#include <limits>
+#include <memory>
 #include <set>
 
 namespace nodeaware::tool {
@@ -12,119 +17,39 @@ namespace {
 
 using namespace nodeaware::tuning;
 
-/// What is measured at once: messages of `bytes` by `count` processes, or `count` in a row.
-struct Case {
-    int count = 1;
-    size_t bytes = 0;
-};
-
-/// Does it `iterations` times; seconds of one time on the rank that holds the watch, 0 on others.
-using Round = std::function<double(const Case&, int iterations)>;
-
 /// Shares of the time limit.
 constexpr double network_share = 0.35;
 constexpr double together_share = 0.35;
 constexpr double in_a_row_share = 0.1;
 constexpr double node_share = 0.08;
+constexpr double gpu_copies_share = 0.06; ///< of each direction
+constexpr double device_network_share = 0.1;
+constexpr double device_node_share = 0.04;
 
-constexpr int fewest_repeats = 3;
-/// Seconds below which a single time may be that of a wake-up.
-constexpr double short_time = 2e-3;
-constexpr int iterations_at_first = 16;
-/// Times that still fall are measured again, up to so many times as often as was asked for.
-constexpr int most_repeats_per_repeat = 10;
-/// Times that do not fall any more are right.
-constexpr int passes_without_gain = 4;
+/// Processes that copy at the same time to or from one GPU.
+constexpr std::array copying_processes = {1, 2, 4};
 
 class Benchmarks {
   public:
-    Benchmarks(CalibrationJob& job, const CalibrationSettings& settings)
-        : job_(job), settings_(settings), out_(settings.max_bytes), in_(settings.max_bytes) {}
+    Benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu)
+        : job_(job), settings_(settings), gpu_(gpu), repeats_(job, settings),
+          out_(settings.max_bytes), in_(settings.max_bytes) {}
 
-    Measurements run() {
-        ping_pong(Locality::network, job_.first_ranks()[0], job_.second_ranks()[0], network_share);
-        on_node();
+    Calibration run() {
+        ping_pongs({Memory::host, out_.data(), in_.data()}, network_share, node_share);
         together();
         in_a_row();
         copies();
         flags();
-        return std::move(found_);
+        if (settings_.gpu) {
+            gpu_steps();
+        } else {
+            notes_.emplace_back("--no-gpu: GPUs were not looked for");
+        }
+        return {std::move(found_), std::move(notes_), gpus_};
     }
 
   private:
-    /// The least times of all cases, whose sizes ascend. Cases that take too long are dropped.
-    std::vector<double> measure(const std::string& name, std::vector<Case>& cases, double share,
-                                const Round& round) {
-        const double begin = seconds_now();
-        const double limit = share * settings_.time_limit;
-        std::vector<double> best = first_pass(name, cases, limit, round);
-        const std::vector<int> iterations = iterations_for(best);
-        int without_gain = 0;
-        for (int repeat = 1; repeat < most_repeats_per_repeat * settings_.repeats; ++repeat) {
-            double gain = 0;
-            for (size_t i = 0; i < cases.size(); ++i) {
-                show(name, repeat, i, cases.size());
-                const double seconds = round(cases[i], iterations[i]);
-                if (seconds <= 0) { continue; }
-                gain += std::max(0.0, 1 - seconds / best[i]) / static_cast<double>(cases.size());
-                best[i] = std::min(best[i], seconds);
-            }
-            // Only the rank with the watch has gains.
-            constexpr double worth_going_on = 0.002;
-            without_gain = job_.most(gain) < worth_going_on ? without_gain + 1 : 0;
-            const double spent = job_.most(seconds_now() - begin);
-            const double pass = spent / (repeat + 1);
-            if (spent + pass > limit && repeat + 1 >= fewest_repeats) { break; }
-            if (repeat + 1 >= settings_.repeats && without_gain > 0) { break; }
-            if (without_gain >= passes_without_gain) { break; }
-        }
-        check(MPI_Allreduce(MPI_IN_PLACE, best.data(), static_cast<int>(best.size()), MPI_DOUBLE,
-                            MPI_MIN, job_.comm()),
-              "MPI_Allreduce");
-        return best;
-    }
-
-    /// Once to open connections and once timed; what is short, once more.
-    std::vector<double> first_pass(const std::string& name, std::vector<Case>& cases, double limit,
-                                   const Round& round) {
-        std::vector<double> best;
-        size_t most_bytes = settings_.max_bytes;
-        double spent = 0;
-        for (size_t i = 0; i < cases.size() && cases[i].bytes <= most_bytes; ++i) {
-            show(name, 0, i, cases.size());
-            round(cases[i], 1);
-            best.push_back(job_.most(round(cases[i], 1)));
-            if (best.back() < short_time) {
-                best.back() = job_.most(round(cases[i], iterations_at_first));
-            }
-            constexpr int ways = 2;
-            spent += ways * best.back();
-            // A few repeats of all sizes so far have to fit into the limit.
-            if (spent * fewest_repeats > limit) { most_bytes = cases[i].bytes; }
-        }
-        cases.resize(best.size());
-        return best;
-    }
-
-    /// Enough iterations that neither the clock nor the start matters.
-    static std::vector<int> iterations_for(const std::vector<double>& seconds) {
-        constexpr double sample = 1e-3;
-        constexpr double most = 500;
-        std::vector<int> iterations;
-        iterations.reserve(seconds.size());
-        for (const double each : seconds) {
-            iterations.push_back(
-                static_cast<int>(std::clamp(sample / std::max(each, 1e-9), 1.0, most)));
-        }
-        return iterations;
-    }
-
-    void show(const std::string& name, int repeat, size_t done, size_t all) {
-        if (job_.rank() != 0) { return; }
-        job_.progress().show("calibrate: " + name + ", pass " + std::to_string(repeat + 1) + ", " +
-                             std::to_string(100 * done / all) + " %");
-    }
-
     /// Dense about the sizes at which MPIs change their protocol, some of them less their header.
     std::vector<size_t> dense_sizes() const {
         constexpr size_t around = 256;
@@ -145,7 +70,14 @@ class Benchmarks {
         return {sizes.begin(), sizes.end()};
     }
 
-    void ping_pong(Locality locality, int first, int second, double share) {
+    /// Where messages of the ping-pongs lie.
+    struct Buffers {
+        Memory memory = Memory::host;
+        std::byte* out = nullptr;
+        std::byte* in = nullptr;
+    };
+
+    void ping_pong(const Buffers& buffers, Locality locality, int first, int second, double share) {
         std::vector<Case> cases;
         for (const size_t size : dense_sizes()) { cases.push_back({1, size}); }
         const auto round = [&](const Case& what, int iterations) {
@@ -154,26 +86,33 @@ class Benchmarks {
             for (int i = iterations > 1 ? -1 : 0; i < iterations; ++i) {
                 if (i == 0) { begin = seconds_now(); }
                 if (job_.rank() == first) {
-                    job_.send(second, out_.data(), what.bytes);
-                    job_.receive(second, in_.data(), what.bytes);
+                    job_.send(second, buffers.out, what.bytes);
+                    job_.receive(second, buffers.in, what.bytes);
                 } else if (job_.rank() == second) {
-                    job_.receive(first, in_.data(), what.bytes);
-                    job_.send(first, out_.data(), what.bytes);
+                    job_.receive(first, buffers.in, what.bytes);
+                    job_.send(first, buffers.out, what.bytes);
                 }
             }
             return job_.rank() == first ? (seconds_now() - begin) / iterations / 2 : 0;
         };
-        const auto times =
-            measure("ping-pong, " + std::string(name_of(locality)), cases, share, round);
-        Measurements::Pair pair{Memory::host, locality, {}};
+        const auto times = repeats_.measure(std::string(name_of(buffers.memory)) + " ping-pong, " +
+                                                std::string(name_of(locality)),
+                                            cases, share, round);
+        Measurements::Pair pair{buffers.memory, locality, {}};
         for (size_t i = 0; i < cases.size(); ++i) {
             pair.points.push_back({static_cast<double>(cases[i].bytes), times[i]});
         }
         found_.pairs.push_back(std::move(pair));
     }
 
-    /// A partner on the same socket where the binding tells, and one on another, or just another.
-    void on_node() {
+    /// The partners of the first rank on its node; -1: none.
+    struct Partners {
+        int socket = -1;
+        int node = -1;
+    };
+
+    /// One on the same socket where the binding tells, and one on another, or just another.
+    Partners partners() const {
         const std::vector<int>& ranks = job_.first_ranks();
         const int own = job_.socket_of(ranks[0]);
         int same = -1;
@@ -182,8 +121,16 @@ class Benchmarks {
             const int socket = job_.socket_of(ranks[i]);
             (own >= 0 && socket == own ? same : other) = ranks[i];
         }
-        if (other >= 0 && same >= 0) { ping_pong(Locality::socket, ranks[0], same, node_share); }
-        ping_pong(Locality::node, ranks[0], other >= 0 ? other : same, node_share);
+        if (other < 0) { return {-1, same}; }
+        return {same, other};
+    }
+
+    void ping_pongs(const Buffers& buffers, double between_nodes, double on_node) {
+        const int first = job_.first_ranks()[0];
+        const auto [socket, node] = partners();
+        ping_pong(buffers, Locality::network, first, job_.second_ranks()[0], between_nodes);
+        if (socket >= 0) { ping_pong(buffers, Locality::socket, first, socket, on_node); }
+        ping_pong(buffers, Locality::node, first, node, on_node);
     }
 
     /// All numbers of processes where they are few, else in steps.
@@ -210,13 +157,13 @@ class Benchmarks {
             return job_.rank() == job_.first_ranks()[0] ? seconds : 0.0;
         };
         std::vector<Case> empty = {{0, 0}};
-        const double barrier = measure("barrier", empty, node_share, round)[0];
+        const double barrier = repeats_.measure("barrier", empty, node_share, round)[0];
         std::vector<Case> cases;
         constexpr size_t smallest = 64;
         for (size_t size = smallest; size <= settings_.max_bytes; size *= settings_.quick ? 4 : 2) {
             for (const int count : process_counts()) { cases.push_back({count, size}); }
         }
-        const auto times = measure("node-pong", cases, together_share, round);
+        const auto times = repeats_.measure("node-pong", cases, together_share, round);
         for (size_t i = 0; i < cases.size(); ++i) {
             const double seconds = times[i] / 2 - barrier;
             if (seconds <= 0) { continue; }
@@ -264,7 +211,7 @@ class Benchmarks {
             }
             return job_.rank() == first ? (seconds_now() - begin) / iterations / 2 : 0;
         };
-        const auto times = measure("messages in a row", cases, in_a_row_share, round);
+        const auto times = repeats_.measure("messages in a row", cases, in_a_row_share, round);
         for (size_t i = 0; i < cases.size(); ++i) {
             found_.in_a_row.push_back({static_cast<double>(cases[i].count),
                                        static_cast<double>(cases[i].bytes), times[i]});
@@ -305,8 +252,8 @@ class Benchmarks {
         for (int repeat = 0; repeat < repeats; ++repeat) {
             size_t i = 0;
             for (size_t size = smallest; size <= own.size(); size *= 2, ++i) {
-                show("copies", repeat, i,
-                     1 + static_cast<size_t>(std::log2(own.size() / smallest)));
+                repeats_.show("copies", repeat, i,
+                              1 + static_cast<size_t>(std::log2(own.size() / smallest)));
                 job_.most(0);
                 const double rate =
                     job_.sum(copy_rate(own, size, duration)) / job_.topology().ranks();
@@ -350,7 +297,7 @@ class Benchmarks {
         const int partner = static_cast<int>(job_.first_ranks().size()) - 1;
         uint32_t rung = 0;
         for (int sample = 0; sample < samples; ++sample) {
-            show("flags", sample, 0, 1);
+            repeats_.show("flags", sample, 0, 1);
             const double begin = seconds_now();
             if (job_.is_on_first() && (job_.local() == 0 || job_.local() == partner)) {
                 const int own = job_.local() == 0 ? 0 : 1;
@@ -367,8 +314,135 @@ class Benchmarks {
         }
     }
 
+    /// All that a GPU is needed for; what cannot be done is noted.
+    void gpu_steps() {
+        const bool copies = job_.is_on_first() && job_.local() < copying_processes.back();
+        if (const std::string why = prepared(copies, 0, copied_bytes()); !why.empty()) {
+            notes_.push_back("no GPU: " + why);
+            return;
+        }
+        gpus_ = static_cast<int>(job_.most(gpu_.devices()));
+        for (const Direction direction : {Direction::host_to_device, Direction::device_to_host}) {
+            gpu_copies(direction);
+        }
+        device_ping_pongs();
+        device_out_.reset();
+        device_in_.reset();
+        pinned_.reset();
+    }
+
+    size_t copied_bytes() const { return std::max(settings_.max_bytes, size_t{4} << 20); }
+
+    /// Makes a GPU and buffers ready on the ranks that need them; why one of them cannot, the same
+    /// on all ranks: else some would wait for others that have no GPU.
+    std::string prepared(bool needed, int device, size_t bytes) {
+        std::string why;
+        if (needed) { why = gpu_.open(); }
+        if (needed && why.empty()) {
+            try {
+                gpu_.use(std::min(device, gpu_.devices() - 1));
+                device_out_ = std::make_unique<DeviceBuffer>(gpu_, bytes);
+                device_in_ = std::make_unique<DeviceBuffer>(gpu_, bytes);
+                pinned_ = std::make_unique<PinnedBuffer>(gpu_, bytes);
+                std::memset(pinned_->data(), 1, bytes);
+                gpu_.copy_to_device(device_out_->address(), pinned_->data(), bytes);
+                gpu_.synchronize();
+            } catch (const GpuError& error) { why = error.what(); }
+        }
+        return job_.first_complaint(why);
+    }
+
+    void gpu_copies(Direction direction) {
+        std::vector<Case> cases;
+        constexpr size_t smallest = 1024;
+        for (size_t size = smallest; size <= copied_bytes(); size *= 2) {
+            for (const int count : copying_processes) {
+                if (count <= static_cast<int>(job_.first_ranks().size())) {
+                    cases.push_back({count, size});
+                }
+            }
+        }
+        const auto times =
+            repeats_.measure("copies " + std::string(name_of(direction)), cases, gpu_copies_share,
+                             [&](const Case& what, int iterations) {
+                                 double best = std::numeric_limits<double>::infinity();
+                                 if (!job_.is_on_first()) { return 0.0; }
+                                 for (int i = 0; i < iterations; ++i) {
+                                     best = std::min(best, copy_at_once(direction, what));
+                                 }
+                                 return job_.local() == 0 ? best : 0;
+                             });
+        for (const int count : copying_processes) {
+            Measurements::Copies copies{direction, true, count, {}};
+            for (size_t i = 0; i < cases.size(); ++i) {
+                if (cases[i].count != count) { continue; }
+                copies.points.push_back({static_cast<double>(cases[i].bytes), times[i]});
+            }
+            if (!copies.points.empty()) { found_.copies.push_back(std::move(copies)); }
+        }
+    }
+
+    /// Some processes of the first node copy at the same time; all of the node call this. Seconds
+    /// from when the first of them begins until the last is done: so a process that is late makes
+    /// the time longer, and the least of several is of processes that did copy at the same time.
+    double copy_at_once(Direction direction, const Case& what) {
+        struct Span {
+            double begin = 0;
+            double end = 0;
+        };
+        Span span;
+        job_.node_barrier();
+        if (job_.local() < what.count) {
+            span.begin = seconds_now();
+            if (direction == Direction::host_to_device) {
+                gpu_.copy_to_device(device_out_->address(), pinned_->data(), what.bytes);
+            } else {
+                gpu_.copy_to_host(pinned_->data(), device_out_->address(), what.bytes);
+            }
+            span.end = seconds_now();
+            std::memcpy(job_.slot(job_.local()), &span, sizeof span);
+        }
+        job_.node_barrier();
+        Span all = {std::numeric_limits<double>::infinity(), 0};
+        for (int local = 0; local < what.count; ++local) {
+            std::memcpy(&span, job_.slot(local), sizeof span);
+            all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
+        }
+        return all.end - all.begin;
+    }
+
+    /// Between memories of GPUs: of the same one on two nodes, of two on one node where it has two.
+    void device_ping_pongs() {
+        const auto query =
+            reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+        if (job_.most(query != nullptr && query() == 1 ? 0 : 1) > 0) {
+            notes_.emplace_back("this MPI is not device-aware: no device ping-pong");
+            return;
+        }
+        const auto [socket, node] = partners();
+        const int rank = job_.rank();
+        const int device = rank == node ? std::numeric_limits<int>::max() : rank == socket ? 1 : 0;
+        const bool needed = rank == job_.first_ranks()[0] || rank == job_.second_ranks()[0] ||
+                            rank == socket || rank == node;
+        const std::string why = prepared(needed, device, settings_.max_bytes);
+        if (!why.empty()) {
+            notes_.push_back("no device ping-pong: " + why);
+            return;
+        }
+        ping_pongs({Memory::device, needed ? device_out_->data() : nullptr,
+                    needed ? device_in_->data() : nullptr},
+                   device_network_share, device_node_share);
+    }
+
     CalibrationJob& job_;
     const CalibrationSettings& settings_;
+    Gpu& gpu_;
+    Repeats repeats_;
+    std::unique_ptr<DeviceBuffer> device_out_;
+    std::unique_ptr<DeviceBuffer> device_in_;
+    std::unique_ptr<PinnedBuffer> pinned_;
+    std::vector<std::string> notes_;
+    int gpus_ = 0;
     std::vector<std::byte> out_;
     std::vector<std::byte> in_;
     std::vector<std::byte> rows_;
@@ -384,8 +458,8 @@ size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings
     return std::max(least, std::min(share, std::max(settings.max_bytes, size_t{1} << 22)));
 }
 
-Measurements run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings) {
-    return Benchmarks(job, settings).run();
+Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu) {
+    return Benchmarks(job, settings, gpu).run();
 }
 
 } // namespace nodeaware::tool

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tools/nodeaware/calibration_job.hpp"
+#include "tools/nodeaware/gpu.hpp"
 #include "tuning/measurement_files.hpp"
 
 namespace nodeaware::tool {
@@ -10,12 +11,20 @@ struct CalibrationSettings {
     int repeats = 20;           ///< of every measurement, at most
     double time_limit = 60;     ///< seconds for all measurements together, about
     bool quick = false;         ///< fewer sizes
+    bool gpu = true;            ///< look for one
+};
+
+struct Calibration {
+    tuning::Measurements measured;
+    std::vector<std::string> notes; ///< what could not be measured
+    int gpus = 0;                   ///< of a node, as far as its processes see them
 };
 
 /// Bytes of the shared memory that each rank needs.
 size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings);
 
-/// Runs all benchmarks; collective, the same result on all ranks. Throws MpiError.
+/// Runs all benchmarks; collective, the same result on all ranks. Throws MpiError,
+/// and GpuError where copies fail on a GPU that worked before.
 ///
 /// Messages are timed as the least of several repeats: what disturbs a message makes it longer, and
 /// the parameters are those of an undisturbed machine. Copies and flags are timed as the median:
@@ -25,6 +34,9 @@ size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings
 ///
 /// On a slow network (an emulated one has milliseconds per message) the time limit ends the
 /// repeats, and sizes that a first pass finds too long are left out.
-tuning::Measurements run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings);
+///
+/// GPU: copies by several processes of the first node are to and from its first GPU; messages
+/// between GPUs are measured where the MPI says that it is device-aware.
+Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu);
 
 } // namespace nodeaware::tool

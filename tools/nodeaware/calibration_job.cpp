@@ -1,6 +1,7 @@
 #include "tools/nodeaware/calibration_job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
 #include <sched.h>
@@ -98,6 +99,17 @@ double CalibrationJob::reduce(double value, MPI_Op operation) const {
 
 double CalibrationJob::most(double value) const { return reduce(value, MPI_MAX); }
 double CalibrationJob::sum(double value) const { return reduce(value, MPI_SUM); }
+
+std::string CalibrationJob::first_complaint(const std::string& own) const {
+    const int ranks = topology_.ranks();
+    const int complaining = ranks - static_cast<int>(most(own.empty() ? 0 : ranks - rank_));
+    if (complaining == ranks) { return ""; }
+    std::array<char, 200> text{};
+    own.copy(text.data(), text.size() - 1);
+    check(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, complaining, comm_),
+          "MPI_Bcast");
+    return text.data();
+}
 
 void CalibrationJob::node_barrier() {
     const uint64_t ticket = arena_.arrive();

@@ -74,6 +74,8 @@ class CalibrationJob {
     double most(double value) const;
     /// The sum of all ranks.
     double sum(double value) const;
+    /// What the lowest rank that complains says, without its end if it is long; empty: none does.
+    std::string first_complaint(const std::string& own) const;
 
     /// Of the ranks of one node, through shared memory.
     void node_barrier();

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "tools/nodeaware/calibration_benchmarks.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// What is measured at once: messages or copies of `bytes` by `count` processes, or `count` in a
+/// row.
+struct Case {
+    int count = 1;
+    size_t bytes = 0;
+};
+
+/// Does it `iterations` times; seconds of one time on the rank that holds the watch, 0 on others.
+using Round = std::function<double(const Case&, int iterations)>;
+
+/// Repeats benchmarks as often as the settings allow. Throws MpiError.
+class Repeats {
+  public:
+    Repeats(CalibrationJob& job, const CalibrationSettings& settings)
+        : job_(job), settings_(settings) {}
+
+    /// The least times of all cases, whose sizes ascend, within `share` of the time limit. Cases
+    /// that take too long are dropped. Collective, the same result on all ranks.
+    std::vector<double> measure(const std::string& name, std::vector<Case>& cases, double share,
+                                const Round& round);
+    /// What is measured, on the line of progress.
+    void show(const std::string& name, int repeat, size_t done, size_t all);
+
+  private:
+    std::vector<double> first_pass(const std::string& name, std::vector<Case>& cases, double limit,
+                                   const Round& round);
+
+    CalibrationJob& job_;
+    const CalibrationSettings& settings_;
+};
+
+} // namespace nodeaware::tool

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace nodeaware::tool {
+
+/// A call of the CUDA driver that failed.
+struct GpuError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct CudaDriver;
+
+/// The GPUs of this process through the CUDA driver, which is looked for at run time only. Their
+/// contexts are those that an MPI uses too, so this object has to live until MPI is finished.
+class Gpu {
+  public:
+    Gpu();
+    ~Gpu();
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+
+    /// Why there is no GPU: no driver, one that lacks a function or does not work, no device; empty
+    /// if there is one. Looks once.
+    std::string open();
+    /// 0 before open() has found one.
+    int devices() const { return devices_; }
+    /// What follows is done on this device. Throws GpuError.
+    void use(int device);
+    /// These wait until the copy is done. Throw GpuError.
+    void copy_to_device(uint64_t to, const void* from, size_t bytes) const;
+    void copy_to_host(void* to, uint64_t from, size_t bytes) const;
+    void synchronize() const;
+
+  private:
+    friend class DeviceBuffer;
+    friend class PinnedBuffer;
+
+    std::unique_ptr<CudaDriver> driver_;
+    int devices_ = 0;
+    bool opened_ = false;
+    std::string complaint_;
+    std::map<int, void*> contexts_; ///< by device
+};
+
+/// Memory of the device in use. Throws GpuError.
+class DeviceBuffer {
+  public:
+    DeviceBuffer(Gpu& gpu, size_t bytes);
+    ~DeviceBuffer();
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    uint64_t address() const { return address_; }
+    /// As an MPI that is device-aware takes it.
+    std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
+
+  private:
+    CudaDriver& driver_;
+    void* context_;
+    uint64_t address_ = 0;
+};
+
+/// Memory of the host that the device in use reads and writes itself. Throws GpuError.
+class PinnedBuffer {
+  public:
+    PinnedBuffer(Gpu& gpu, size_t bytes);
+    ~PinnedBuffer();
+    PinnedBuffer(const PinnedBuffer&) = delete;
+    PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+    void* data() const { return address_; }
+
+  private:
+    CudaDriver& driver_;
+    void* context_;
+    void* address_ = nullptr;
+};
+
+} // namespace nodeaware::tool
