@@ -20,7 +20,7 @@ std::string text_of(double seconds) {
 
 } // namespace
 
-Learner::Learner(std::vector<std::string_view> names, size_t initial) : best_(initial) {
+Learner::Learner(const std::vector<std::string_view>& names, size_t initial) : best_(initial) {
     for (const std::string_view name : names) {
         candidates_.emplace_back();
         candidates_.back().name = name;

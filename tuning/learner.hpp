@@ -27,7 +27,7 @@ class Learner {
     static constexpr uint64_t agreement_factor = 4;
 
     /// `initial`: the candidate that calls go by before anything is agreed.
-    Learner(std::vector<std::string_view> names, size_t initial);
+    Learner(const std::vector<std::string_view>& names, size_t initial);
 
     /// To be called at the begin of each call, before anything else.
     void begin_call() { ++calls_; }
