@@ -103,7 +103,15 @@ template <class Fill> class Call {
             return Reason::invalid_arguments;
         } catch (const MpiError&) { return Reason::invalid_arguments; }
         if (library->report.wants_times()) { count_native_messages(team, exchange, record_); }
-        selected = communicator.selection().select(team, record_.operation, choice, uniform_bytes);
+        try {
+            selected =
+                communicator.selection().select(team, record_.operation, choice, uniform_bytes);
+        } catch (const MpiError& error) {
+            // The other ranks may have selected a strategy: the native call would wait for them.
+            *result = error.code;
+            mpi.Comm_call_errhandler(comm_, error.code);
+            return Reason::none;
+        }
         record_.is_measured = selected.is_measured;
         record_.learning_seconds = selected.learning_seconds;
         if (selected.strategy == nullptr) { return Reason::native_is_faster; }
