@@ -20,6 +20,8 @@ std::vector<std::vector<Point>> cut(const std::vector<Point>& curve,
 namespace {
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
+/// Difference of the information criterion that is very strong evidence (Kass and Raftery).
+constexpr double strong_evidence = 10;
 
 /// How far the points of a curve jump up and down, relative to their times: the median distance of
 /// a point from the line through its two neighbours.
@@ -77,6 +79,18 @@ void search(const std::vector<std::vector<Point>>& curves, const std::vector<dou
     }
 }
 
+std::vector<double> best_limits(const std::vector<std::vector<Point>>& curves,
+                                const SwitchOptions& options) {
+    std::set<double> sizes;
+    for (const auto& curve : curves) {
+        for (const Point& point : curve) { sizes.insert(point.bytes); }
+    }
+    Best best;
+    std::vector<double> limits;
+    search(curves, {sizes.begin(), sizes.end()}, 0, limits, options, best);
+    return best.limits;
+}
+
 /// Drops limits as long as the curve is told as well without; the last one, which parts eager from
 /// rendezvous, only on positive evidence (a difference of 2, Kass and Raftery).
 std::vector<double> prune(const std::vector<Point>& curve, std::vector<double> limits,
@@ -101,16 +115,19 @@ std::vector<double> prune(const std::vector<Point>& curve, std::vector<double> l
 
 std::vector<std::vector<double>> find_switch_points(const std::vector<std::vector<Point>>& curves,
                                                     const SwitchOptions& options) {
-    std::set<double> sizes;
-    for (const auto& curve : curves) {
-        for (const Point& point : curve) { sizes.insert(point.bytes); }
-    }
-    Best best;
-    std::vector<double> limits;
-    search(curves, {sizes.begin(), sizes.end()}, 0, limits, options, best);
+    const std::vector<double> together = best_limits(curves, options);
     std::vector<std::vector<double>> of_curves;
     of_curves.reserve(curves.size());
-    for (const auto& curve : curves) { of_curves.push_back(prune(curve, best.limits, options)); }
+    for (const auto& curve : curves) {
+        std::vector<double> limits = prune(curve, together, options);
+        const std::vector<double> alone = best_limits({curve}, options);
+        // A noisy curve can move the common points to where this one has no jump.
+        if (criterion({curve}, alone, options) + strong_evidence <
+            criterion({curve}, limits, options)) {
+            limits = alone;
+        }
+        of_curves.push_back(std::move(limits));
+    }
     return of_curves;
 }
 

@@ -19,7 +19,8 @@ struct SwitchOptions {
 /// MPI switches protocols by size, and a jump shows on one path better than on another: the switch
 /// points are first sought for all `curves` together (of one memory kind, one curve per locality),
 /// as those that minimize the Bayesian information criterion of relative residuals. Then each curve
-/// drops those that it has no use for, because implementations differ by locality.
+/// drops those that it has no use for, because implementations differ by locality, and takes its
+/// own instead where these describe it far better.
 std::vector<std::vector<double>> find_switch_points(const std::vector<std::vector<Point>>& curves,
                                                     const SwitchOptions& options);
 

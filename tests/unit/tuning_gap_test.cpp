@@ -144,6 +144,19 @@ TEST(SwitchPoints, AreFoundBesideACurveOfNoise) {
     EXPECT_EQ(find_switch_points({noise, good}, {})[1], std::vector<double>{65536});
 }
 
+TEST(SwitchPoints, OfACleanCurveDoNotFollowANoisyOne) {
+    std::vector<Point> good;
+    std::vector<Point> noise;
+    for (const double bytes : sizes()) {
+        good.push_back({bytes, (bytes <= 16384 ? 5.5e-3 : 2.6e-2) + 2e-8 * bytes});
+        // Jumps of its own, where the other has none.
+        noise.push_back({bytes, bytes < 512 ? 1e-4 : bytes < 262144 ? 4e-3 : 3e-5});
+    }
+    const auto limits = find_switch_points({noise, good}, {})[1];
+    ASSERT_FALSE(limits.empty());
+    EXPECT_EQ(limits.back(), 16384);
+}
+
 TEST(MeasurementJson, KeepsMessagesInARow) {
     Measurements all;
     all.in_a_row = {{4, 8, 1e-5}, {8, 2048, 3e-5}};
