@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,10 @@ namespace nodeaware::abi {
 
 using MPI_Comm = struct OpaqueCommunicator*;
 using MPI_Datatype = struct OpaqueDatatype*;
+using MPI_Request = struct OpaqueRequest*; ///< only ever behind a pointer: sizes differ
+using MPI_Info = struct OpaqueInfo*;
+using MPI_Op = struct OpaqueOperator*;
+using MPI_Status = struct OpaqueStatus;
 using MPI_Aint = ptrdiff_t;
 using MPI_Count = int64_t;
 
@@ -31,13 +36,37 @@ struct Core {
     /// After a call that a hook left to MPI, in the same thread.
     void (*native_done)();
 
-    /// One hook for each exchange: true if the operation is done and `*result` is what it returns;
-    /// false if the application's own call must do it, on this and every other rank.
+    /// Communicators that wait for a meeting of their ranks. While there is none, meetings need not
+    /// be announced.
+    const std::atomic<int>* waiting_communicators;
+    /// In a blocking collective call on `comm`.
+    void (*meeting)(MPI_Comm comm);
+    /// After the creation of a communicator with a topology, by all its ranks.
+    void (*created)(MPI_Comm* comm);
+
+    /// The library's requests: operations under way, and persistent requests that exist. While
+    /// there is none, the functions below need not be called.
+    const std::atomic<int>* requests;
+    /// After MPI_Start and MPI_Startall.
+    void (*started)(int count, MPI_Request* requests);
+    /// Before MPI_Request_free.
+    void (*freed)(MPI_Request* request);
+    /// Does what can be done for the operations under way. True if one of the requests belongs to
+    /// such an operation.
+    bool (*progress)(int count, const MPI_Request* requests);
+    /// Returns when no request belongs to an operation that is under way.
+    void (*complete)(int count, const MPI_Request* requests);
+    /// Between two calls of progress(), for the `round`-th time in vain.
+    void (*pause)(uint32_t round);
+
+    /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
+    /// it returns; false if the application's own call must do it, on this and every other rank.
 #define EXCHANGE(name, parameters, arguments) bool (*name)(int* result, NODEAWARE_LIST parameters);
+#define EXTENSION(name, parameters, arguments)
+#define MEETING(name, parameters, arguments)
+#define CREATION(name, parameters, arguments)
 #define LIFECYCLE(name, parameters, arguments)
 #include "interpose/functions.def"
-#undef EXCHANGE
-#undef LIFECYCLE
 };
 
 /// The entry of a core: `next` finds the function that comes after the preloaded library, or

@@ -113,7 +113,8 @@ template <class Blocks> void add_incoming(Exchange& exchange, int peer, Blocks& 
     exchange.incoming.push_back(memory);
 }
 
-/// For MPI_IN_PLACE: copies what is sent, for it will be overwritten. Throws MpiError.
+/// For MPI_IN_PLACE: copies what is sent, for it will be overwritten. To be called before the
+/// exchange begins. Throws MpiError.
 void stage_outgoing(Exchange& exchange, MPI_Comm comm);
 
 /// Finds messages that are read from the same memory (Outgoing::memory). To be called when all are

@@ -5,6 +5,8 @@
 
 namespace nodeaware {
 
+constinit std::atomic<int> waiting_communicators{0};
+
 namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
@@ -46,18 +48,70 @@ void Communicator::close() {
     shared_teams().clear();
 }
 
-Communicator& Communicator::of(MPI_Comm comm, const World& world) {
+Communicator& Communicator::as_it_is(MPI_Comm comm) {
     void* kept = nullptr;
     int found = 0;
     MPI_CALL(Comm_get_attr, comm, keyval, &kept, &found);
     if (found != 0) { return *static_cast<Communicator*>(kept); }
     auto made = std::make_unique<Communicator>();
-    made->find_team(comm, world);
     MPI_CALL(Comm_set_attr, comm, keyval, made.get());
     return *made.release();
 }
 
+Communicator& Communicator::of(MPI_Comm comm, const World& world) {
+    Communicator& communicator = as_it_is(comm);
+    if (communicator.obstacle_ != Reason::not_prepared) { return communicator; }
+    try {
+        communicator.find_team(comm, world);
+    } catch (const MpiError&) {
+        communicator.obstacle_ = Reason::no_resources;
+        throw;
+    }
+    return communicator;
+}
+
+Communicator& Communicator::with_lane(MPI_Comm comm, const World& world) {
+    Communicator& communicator = of(comm, world);
+    communicator.wait_no_longer();
+    if (communicator.lane_obstacle_ != Reason::not_prepared) { return communicator; }
+    communicator.lane_obstacle_ = communicator.obstacle_;
+    if (communicator.obstacle_ == Reason::none) {
+        communicator.lane_ = Lane::create(communicator.team_, communicator.team_->next_lane());
+        if (communicator.lane_ == nullptr) { communicator.lane_obstacle_ = Reason::no_resources; }
+    }
+    return communicator;
+}
+
+void Communicator::wait_for_meeting() {
+    if (is_waiting_) { return; }
+    is_waiting_ = true;
+    waiting_communicators.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Communicator::wait_no_longer() {
+    if (!is_waiting_) { return; }
+    is_waiting_ = false;
+    waiting_communicators.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Communicator::~Communicator() {
+    wait_no_longer();
+    // Operations under way need the team's communicator longer than this collective call lasts, and
+    // nobody may free it alone.
+    if (lane_ != nullptr && lane_.use_count() > 1) { team_->leave_communicator(); }
+}
+
+/// All ranks have made the same nonblocking calls on the communicator before this collective one,
+/// so if one of them waits here all do.
+void Communicator::meeting(MPI_Comm comm, const World& world) {
+    void* kept = nullptr;
+    int found = 0;
+    MPI_CALL(Comm_get_attr, comm, keyval, &kept, &found);
+    if (found != 0 && static_cast<Communicator*>(kept)->is_waiting_) { with_lane(comm, world); }
+}
+
 void Communicator::find_team(MPI_Comm comm, const World& world) {
+    obstacle_ = Reason::none;
     int inter = 0;
     MPI_CALL(Comm_test_inter, comm, &inter);
     if (inter != 0) {

@@ -1,15 +1,20 @@
 #pragma once
 
+#include "runtime/lane.hpp"
 #include "runtime/neighbors.hpp"
 #include "runtime/reason.hpp"
 #include "runtime/selection.hpp"
 #include "runtime/team.hpp"
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 
 namespace nodeaware {
+
+/// Communicators that wait for a meeting.
+extern std::atomic<int> waiting_communicators;
 
 /// What the library keeps for a communicator of the application. Hangs on it as an attribute, and
 /// goes when it is freed.
@@ -19,6 +24,10 @@ class Communicator {
     /// communicator that cannot be rerouted has an obstacle, the same on all ranks. Throws
     /// MpiError.
     static Communicator& of(MPI_Comm comm, const World& world);
+    /// The same, and a lane for nonblocking operations if possible.
+    static Communicator& with_lane(MPI_Comm comm, const World& world);
+    /// What is kept for `comm`, as far as it has been made. Local. Throws MpiError.
+    static Communicator& as_it_is(MPI_Comm comm);
 
     /// To be called once, before any other function, and at the end.
     static void open();
@@ -26,14 +35,32 @@ class Communicator {
 
     Reason obstacle() const { return obstacle_; }
     Team& team() { return *team_; } ///< if there is no obstacle
+
+    /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
+    /// why.
+    const std::shared_ptr<Lane>& lane() const { return lane_; }
+    Reason lane_obstacle() const { return lane_obstacle_; }
+    /// A nonblocking operation would have liked a lane: one is made in the next collective call
+    /// that is a meeting().
+    void wait_for_meeting();
+    static void meeting(MPI_Comm comm, const World& world);
     const Neighbors& neighbors(MPI_Comm comm, Operation operation);
     Selection& selection() { return selection_; }
 
+    Communicator() = default;
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
   private:
+    void wait_no_longer();
     void find_team(MPI_Comm comm, const World& world);
 
-    Reason obstacle_ = Reason::none;
+    Reason obstacle_ = Reason::not_prepared;
     std::shared_ptr<Team> team_;
+    Reason lane_obstacle_ = Reason::not_prepared;
+    std::shared_ptr<Lane> lane_;
+    bool is_waiting_ = false;
     std::array<std::optional<Neighbors>, operation_count> neighbors_;
     Selection selection_;
 };

@@ -16,7 +16,9 @@ struct Exchange {
     RankTraffic traffic;
     std::vector<UserMemory> outgoing; ///< of traffic.outgoing, one by one
     std::vector<UserMemory> incoming;
-    std::vector<std::byte> staged; ///< copy of what is sent, for MPI_IN_PLACE
+    /// What is sent lies where the result goes (MPI_IN_PLACE): see stage_outgoing().
+    bool in_place = false;
+    std::vector<std::byte> staged; ///< copy of what is sent, for in_place
 
     void clear();
 };

@@ -34,7 +34,7 @@ int forget_the_past(MpiMachine& machine, const Topology& topology, uint32_t oper
     for (uint32_t past = 1; past <= past_operations; ++past) {
         for (const auto kind : {tags::Kind::piece, tags::Kind::direct}) {
             const int source =
-                machine.discard_stray(kind, operation - past, [](int) { return false; });
+                machine.discard_stray(tags::of(kind, operation - past), [](int) { return false; });
             if (source >= 0 && past == 1) { node = topology.node_of(source); }
         }
     }
@@ -47,9 +47,10 @@ void look_for_mismatch(MpiMachine& machine, const Execution<MpiMachine>& executi
     const std::pair<tags::Kind, Action> kinds[] = {{tags::Kind::piece, Action::receive_piece},
                                                    {tags::Kind::direct, Action::receive_direct}};
     for (const auto& [kind, action] : kinds) {
-        const int source = machine.discard_stray(kind, operation, [&, wanted = action](int peer) {
-            return execution.will_receive(wanted, peer);
-        });
+        const int source =
+            machine.discard_stray(tags::of(kind, operation), [&, wanted = action](int peer) {
+                return execution.will_receive(wanted, peer);
+            });
         if (source >= 0) { machine.mismatch(source); }
     }
     machine.cancel_given_up();
@@ -110,7 +111,9 @@ void run_to_end(const Agreement::Result& agreed, MpiMachine& machine, Team& team
 
 int move(Team& team, const Exchange& exchange, const Selected& selected, CallRecord& record) {
     const uint32_t operation = team.next_operation();
-    MpiMachine machine(team.comm(), team.topology(), team.arena(), exchange, operation);
+    ArenaMemory memory(team.arena(), operation);
+    MpiMachine machine(team.comm(), team.topology(), memory, exchange,
+                       tags::of_blocking(operation));
     const Agreement::Result agreed = agree(team, exchange, selected, machine, operation, record);
     team.arena().reset_counters(operation + 1, team.used_counters(operation + 1));
     const Schedule& schedule = *agreed.schedule;

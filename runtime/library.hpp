@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/communicator.hpp"
+#include "runtime/nonblocking.hpp"
 #include "runtime/report.hpp"
 #include "runtime/selection.hpp"
 #include "runtime/world.hpp"
@@ -11,6 +12,7 @@ namespace nodeaware {
 struct Library {
     World world;
     Report report;
+    Nonblocking nonblocking{report};
 };
 
 /// Moves the messages of `exchange`, which belong to a call on `comm`, as selected. Collective

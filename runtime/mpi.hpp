@@ -41,6 +41,8 @@
     X(Get_library_version)                                                                         \
     X(Graph_neighbors)                                                                             \
     X(Graph_neighbors_count)                                                                       \
+    X(Grequest_complete)                                                                           \
+    X(Grequest_start)                                                                              \
     X(Group_free)                                                                                  \
     X(Group_translate_ranks)                                                                       \
     X(Iprobe)                                                                                      \
@@ -52,12 +54,17 @@
     X(Pack)                                                                                        \
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
+    X(Recv_init)                                                                                   \
     X(Reduce)                                                                                      \
+    X(Request_free)                                                                                \
     X(Send)                                                                                        \
+    X(Status_set_cancelled)                                                                        \
+    X(Status_set_elements)                                                                         \
     X(Test_cancelled)                                                                              \
     X(Testsome)                                                                                    \
     X(Topo_test)                                                                                   \
     X(Type_create_keyval)                                                                          \
+    X(Type_dup)                                                                                    \
     X(Type_free)                                                                                   \
     X(Type_get_attr)                                                                               \
     X(Type_get_contents)                                                                           \

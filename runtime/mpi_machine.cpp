@@ -10,6 +10,7 @@ void Exchange::clear() {
     traffic.incoming.clear();
     outgoing.clear();
     incoming.clear();
+    in_place = false;
     staged.clear();
 }
 
@@ -28,16 +29,15 @@ void MpiMachine::fail(int code) {
 void MpiMachine::mismatch(int peer) {
     fail(MPI_ERR_TRUNCATE);
     const int node = topology_.node_of(peer);
-    if (!arena_.given_up(operation_, node)) { arena_.give_up(operation_, node); }
+    if (!memory_.given_up(node)) { memory_.give_up(node); }
 }
 
-int MpiMachine::discard_stray(tags::Kind kind, uint32_t operation,
-                              const std::function<bool(int)>& will_come) {
+int MpiMachine::discard_stray(int tag, const std::function<bool(int)>& will_come) {
     int source = -1;
     guarded([&] {
         int found = 0;
         MPI_Status status;
-        MPI_CALL(Iprobe, MPI_ANY_SOURCE, tags::of(kind, operation), comm_, &found, &status);
+        MPI_CALL(Iprobe, MPI_ANY_SOURCE, tag, comm_, &found, &status);
         if (found == 0 || will_come(status.MPI_SOURCE)) { return; }
         int bytes = 0;
         MPI_CALL(Get_count, &status, MPI_BYTE, &bytes);
@@ -51,7 +51,7 @@ int MpiMachine::discard_stray(tags::Kind kind, uint32_t operation,
 }
 
 void MpiMachine::cancel_given_up() {
-    const uint32_t now = arena_.given_up_count(operation_);
+    const uint32_t now = memory_.given_up_count();
     if (now == seen_given_up_) { return; }
     seen_given_up_ = now;
     for (size_t i = 0; i < requests_.size(); ++i) {
@@ -129,33 +129,32 @@ void MpiMachine::begun(int code, MPI_Request request, const Pending& pending) {
 
 void MpiMachine::send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, peer,
-                               tags::of(tags::Kind::piece, operation_), comm_, &request);
+    const int tag = tags_.sent_piece;
+    const int code = mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tag, comm_, &request);
     begun(code, request, {step, -1});
 }
 
 void MpiMachine::send_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = begin_send(exchange_.outgoing[item], peer,
-                                tags::of(tags::Kind::direct, operation_), comm_, &request);
+    const int code = begin_send(exchange_.outgoing[item], peer, tags_.direct, comm_, &request);
     begun(code, request, {step, -1});
 }
 
 void MpiMachine::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = is_given_up(peer)
-                         ? MPI_ERR_TRUNCATE
-                         : mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, peer,
-                                     tags::of(tags::Kind::piece, operation_), comm_, &request);
+    const int source = tags_.by_node ? MPI_ANY_SOURCE : peer;
+    const int tag = tags_.by_node ? tags_.first_node + topology_.node_of(peer) : tags_.sent_piece;
+    const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
+                                       : mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, source,
+                                                   tag, comm_, &request);
     begun(code, request, {step, peer});
 }
 
 void MpiMachine::receive_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = is_given_up(peer)
-                         ? MPI_ERR_TRUNCATE
-                         : begin_receive(exchange_.incoming[item], peer,
-                                         tags::of(tags::Kind::direct, operation_), comm_, &request);
+    const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
+                                       : begin_receive(exchange_.incoming[item], peer, tags_.direct,
+                                                       comm_, &request);
     begun(code, request, {step, peer});
 }
 

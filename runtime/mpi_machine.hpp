@@ -2,7 +2,7 @@
 
 #include "runtime/exchange.hpp"
 #include "runtime/execution.hpp"
-#include "runtime/node_arena.hpp"
+#include "runtime/step_memory.hpp"
 #include "runtime/tags.hpp"
 
 #include <functional>
@@ -12,19 +12,18 @@
 
 namespace nodeaware {
 
-/// The Machine of Execution that moves the bytes of an application: user memory, node arena and MPI
-/// messages on a private communicator. Failures do not stop an execution, for other ranks wait for
-/// its signals; the first is kept.
+/// The Machine of Execution that moves the bytes of an application: user memory, memory of the
+/// operation and MPI messages on a private communicator. Failures do not stop an execution, for
+/// other ranks wait for its signals; the first is kept.
 class MpiMachine {
   public:
-    MpiMachine(MPI_Comm comm, const Topology& topology, NodeArena& arena, const Exchange& exchange,
-               uint32_t operation)
-        : comm_(comm), topology_(topology), arena_(arena), exchange_(exchange),
-          operation_(operation) {}
+    MpiMachine(MPI_Comm comm, const Topology& topology, StepMemory& memory,
+               const Exchange& exchange, const tags::Tags& tags)
+        : comm_(comm), topology_(topology), memory_(memory), exchange_(exchange), tags_(tags) {}
 
-    std::byte* arena() { return arena_.data(operation_); }
-    uint32_t counter(int32_t number) const { return arena_.counter(operation_, number); }
-    void signal(int32_t number) { arena_.signal(operation_, number); }
+    std::byte* arena() { return memory_.data(); }
+    uint32_t counter(int32_t number) const { return memory_.counter(number); }
+    void signal(int32_t number) { memory_.signal(number); }
 
     void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to);
     void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from);
@@ -39,12 +38,11 @@ class MpiMachine {
     void mismatch(int peer);
 
     /// For ranks that have waited long: where the counts of the application do not match, the two
-    /// nodes may wait for different messages. Receives and forgets a message of `operation` that
-    /// nobody here expects, so that its sender can go on; returns the rank that it came from, or -1
-    /// if there is none. `will_come` tells if a receive for such a message from that rank has yet
-    /// to begin.
-    int discard_stray(tags::Kind kind, uint32_t operation,
-                      const std::function<bool(int source)>& will_come);
+    /// nodes may wait for different messages. Receives and forgets a message with `tag` that nobody
+    /// here expects, so that its sender can go on; returns the rank that it came from, or -1 if
+    /// there is none. `will_come` tells if a receive for such a message from that rank has yet to
+    /// begin.
+    int discard_stray(int tag, const std::function<bool(int source)>& will_come);
     /// Ends receives from nodes that ranks of this node have given up on.
     void cancel_given_up();
 
@@ -59,18 +57,16 @@ class MpiMachine {
 
     void begun(int code, MPI_Request request, const Pending& pending);
     Completion completion_of(const Pending& pending, const MPI_Status& status, bool has_error);
-    bool is_given_up(int peer) const {
-        return arena_.given_up(operation_, topology_.node_of(peer));
-    }
+    bool is_given_up(int peer) const { return memory_.given_up(topology_.node_of(peer)); }
     void fail(int code);
     /// Runs `work` and keeps the error that it throws.
     template <class Work> void guarded(Work work);
 
     MPI_Comm comm_;
     const Topology& topology_;
-    NodeArena& arena_;
+    StepMemory& memory_;
     const Exchange& exchange_;
-    uint32_t operation_;
+    tags::Tags tags_;
     int error_ = MPI_SUCCESS;
 
     std::vector<MPI_Request> requests_;

@@ -49,7 +49,8 @@ class Probe {
         const std::array<int, 4> sent = {0, 1, 2, 3};
         std::array<int, 4> received = {-1, -1, -1, -1};
         const std::array<int, 4> counts = {1, 1, 1, 1};
-        if (operation == Operation::neighbor_alltoallw) {
+        if (operation == Operation::neighbor_alltoallw ||
+            operation == Operation::ineighbor_alltoallw) {
             const std::array<MPI_Datatype, 4> types = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
             std::array<MPI_Aint, 4> places{};
             for (size_t i = 0; i < places.size(); ++i) {
@@ -57,7 +58,8 @@ class Probe {
             }
             MPI_CALL(Neighbor_alltoallw, sent.data(), counts.data(), places.data(), types.data(),
                      received.data(), counts.data(), places.data(), types.data(), comm_);
-        } else if (operation == Operation::neighbor_alltoallv) {
+        } else if (operation == Operation::neighbor_alltoallv ||
+                   operation == Operation::ineighbor_alltoallv) {
             MPI_CALL(Neighbor_alltoallv, sent.data(), counts.data(), sent.data(), MPI_INT,
                      received.data(), counts.data(), sent.data(), MPI_INT, comm_);
         } else {

@@ -16,11 +16,33 @@ enum class Operation {
     neighbor_alltoallw,
     neighbor_allgather,
     neighbor_allgatherv,
+    ialltoall, ///< nonblocking or persistent, like those that follow
+    ialltoallv,
+    ialltoallw,
+    ineighbor_alltoall,
+    ineighbor_alltoallv,
+    ineighbor_alltoallw,
+    ineighbor_allgather,
+    ineighbor_allgatherv,
 };
 
-inline constexpr std::array<std::string_view, 8> operation_names = {
-    "alltoall",           "alltoallv",          "alltoallw",          "neighbor_alltoall",
-    "neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgather", "neighbor_allgatherv",
+inline constexpr std::array<std::string_view, 16> operation_names = {
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "ialltoall",
+    "ialltoallv",
+    "ialltoallw",
+    "ineighbor_alltoall",
+    "ineighbor_alltoallv",
+    "ineighbor_alltoallw",
+    "ineighbor_allgather",
+    "ineighbor_allgatherv",
 };
 
 inline constexpr size_t operation_count = operation_names.size();

@@ -1,292 +1,128 @@
-// The core of the library for one MPI: from the arguments of each intercepted call to an Exchange,
-// and the decision who does it.
+// The core of the library for one MPI: the hooks that the preloaded library calls.
 
-#include "interpose/abi.hpp"
-#include "runtime/blocks.hpp"
-#include "runtime/device_memory.hpp"
-#include "runtime/library.hpp"
-#include "runtime/log.hpp"
+#include "runtime/backoff.hpp"
+#include "runtime/calls.hpp"
+#include "runtime/fills.hpp"
 
-#include <chrono>
-#include <memory>
+#include <algorithm>
+#include <span>
+#include <tuple>
 
 namespace nodeaware {
 
 namespace {
 
-std::unique_ptr<Library> library;
+using fills::native;
 
-MPI_Comm native(abi::MPI_Comm comm) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Comm>(comm);
-#else
-    return static_cast<MPI_Comm>(reinterpret_cast<intptr_t>(comm));
-#endif
+MPI_Request* native(abi::MPI_Request* request) { return reinterpret_cast<MPI_Request*>(request); }
+
+std::span<const MPI_Request> native(int count, const abi::MPI_Request* requests) {
+    return {reinterpret_cast<const MPI_Request*>(requests),
+            static_cast<size_t>(requests == nullptr ? 0 : std::max(count, 0))};
 }
 
-MPI_Datatype native(abi::MPI_Datatype type) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Datatype>(type);
-#else
-    return static_cast<MPI_Datatype>(reinterpret_cast<intptr_t>(type));
-#endif
-}
+/// The hooks of one operation, from its fill.
+template <Operation blocking_operation, Operation nonblocking_operation, auto make_fill>
+struct Hooks;
 
-const MPI_Datatype* native(const abi::MPI_Datatype* types) {
-    return reinterpret_cast<const MPI_Datatype*>(types);
-}
-
-void count_native_messages(const Team& team, const Exchange& exchange, CallRecord& record) {
-    const Topology& topology = team.topology();
-    const int node = topology.node_of(team.rank());
-    for (const Outgoing& message : exchange.traffic.outgoing) {
-        record.bytes += message.bytes;
-        if (topology.node_of(message.peer) == node) { continue; }
-        ++record.node_messages;
-        record.node_bytes += message.bytes;
-    }
-}
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// A call that this thread leaves to MPI: what is to be done when it is over.
-struct LeftToMpi {
-    Selected selected;
-    CallRecord record;
-    Clock::time_point start;
-};
-thread_local LeftToMpi left_to_mpi;
-
-/// One intercepted call on its way. `fill` lists the messages in the exchange, and returns the
-/// bytes of a block if all ranks know that all blocks have that size, else 0. Every decision here
-/// is one that all ranks of the communicator take alike.
-template <class Fill> class Call {
-  public:
-    Call(Operation operation, MPI_Comm comm, Fill fill) : comm_(comm), fill_(fill) {
-        record_.operation = operation;
+template <Operation blocking_operation, Operation nonblocking_operation, class Fill,
+          class... Arguments, Fill (*make_fill)(Arguments...)>
+struct Hooks<blocking_operation, nonblocking_operation, make_fill> {
+    static MPI_Comm communicator(Arguments... arguments) {
+        return native(std::get<sizeof...(Arguments) - 1>(std::tuple(arguments...)));
     }
 
-    bool run(int* result) {
-        const auto start = Clock::now();
-        Selected selected;
-        record_.reason = attempt(result, selected);
-        if (record_.reason != Reason::none) {
-            left_to_mpi = {selected, record_, start};
-            return false;
-        }
-        if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
-        library->report.add(record_);
-        return true;
+    static bool blocking(int* result, Arguments... arguments) {
+        return run_guarded(blocking_operation, [&] {
+            return Call<Fill>(blocking_operation, communicator(arguments...),
+                              make_fill(arguments...))
+                .run(result);
+        });
     }
 
-  private:
-    Reason attempt(int* result, Selected& selected) {
-        const Choice& choice = library->world.options.choice(record_.operation);
-        if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
-        if (comm_ == MPI_COMM_NULL) { return Reason::invalid_arguments; }
-        Communicator& communicator = Communicator::of(comm_, library->world);
-        if (communicator.obstacle() != Reason::none) { return communicator.obstacle(); }
-        Team& team = communicator.team();
-        Exchange& exchange = team.exchange();
-        exchange.clear();
-        look_for_devices();
-        exchange.operation = record_.operation;
-        uint64_t uniform_bytes = 0;
-        try {
-            uniform_bytes = fill_(communicator, exchange);
-            number_memory(exchange);
-        } catch (const InvalidArguments&) {
-            return Reason::invalid_arguments;
-        } catch (const MpiError&) { return Reason::invalid_arguments; }
-        if (library->report.wants_times()) { count_native_messages(team, exchange, record_); }
-        try {
-            selected =
-                communicator.selection().select(team, record_.operation, choice, uniform_bytes);
-        } catch (const MpiError& error) {
-            // The other ranks may have selected a strategy: the native call would wait for them.
-            *result = error.code;
-            mpi.Comm_call_errhandler(comm_, error.code);
-            return Reason::none;
-        }
-        record_.is_measured = selected.is_measured;
-        record_.learning_seconds = selected.learning_seconds;
-        if (selected.strategy == nullptr) { return Reason::native_is_faster; }
-        record_.strategy = selected.strategy;
-        *result = execute(comm_, team, exchange, selected, record_);
-        if (selected.is_measured) { selected.learn_time(); }
-        return Reason::none;
+    static bool begin(bool is_persistent, int* result, Arguments... arguments,
+                      abi::MPI_Request* request) {
+        return run_guarded(nonblocking_operation, [&] {
+            return NonblockingCall<Fill>(nonblocking_operation, communicator(arguments...),
+                                         make_fill(arguments...), is_persistent, native(request))
+                .run(result);
+        });
     }
 
-    MPI_Comm comm_;
-    Fill fill_;
-    CallRecord record_;
+    static bool nonblocking(int* result, Arguments... arguments, abi::MPI_Request* request) {
+        return begin(false, result, arguments..., request);
+    }
+
+    static bool persistent(int* result, Arguments... arguments, abi::MPI_Info /*info*/,
+                           abi::MPI_Request* request) {
+        return begin(true, result, arguments..., request);
+    }
 };
 
-/// The hooks must not throw into the application, whose call stack may be C or Fortran.
-template <class Fill> bool run(int* result, Operation operation, MPI_Comm comm, Fill fill) {
+template <class Count>
+using Alltoall = Hooks<Operation::alltoall, Operation::ialltoall, fills::alltoall<Count>>;
+template <class Count, class Offset>
+using Alltoallv =
+    Hooks<Operation::alltoallv, Operation::ialltoallv, fills::alltoallv<Count, Offset>>;
+template <class Count, class Offset>
+using Alltoallw =
+    Hooks<Operation::alltoallw, Operation::ialltoallw, fills::alltoallw<Count, Offset>>;
+template <class Count>
+using Neighbor_alltoall = Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
+                                fills::neighbor_alltoall<Count>>;
+template <class Count, class Offset>
+using Neighbor_alltoallv = Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
+                                 fills::neighbor_alltoallv<Count, Offset>>;
+template <class Count>
+using Neighbor_alltoallw = Hooks<Operation::neighbor_alltoallw, Operation::ineighbor_alltoallw,
+                                 fills::neighbor_alltoallw<Count>>;
+template <class Count>
+using Neighbor_allgather = Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
+                                 fills::neighbor_allgather<Count>>;
+template <class Count, class Offset>
+using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
+                                  fills::neighbor_allgatherv<Count, Offset>>;
+
+/// Work of a hook that has no result.
+template <class Work> void guarded(Work work) {
     try {
-        return Call<Fill>(operation, comm, fill).run(result);
-    } catch (const std::exception& error) {
-        log(LogLevel::warn, "{}: {}", name_of(operation), error.what());
-        left_to_mpi = {};
-        left_to_mpi.record.operation = operation;
-        left_to_mpi.record.reason = Reason::internal_failure;
-        left_to_mpi.start = Clock::now();
-        return false;
-    }
+        work();
+    } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
 }
 
-/// Messages of an all-to-all operation. `make_sent` and `make_received` make the views of the two
-/// buffers.
-template <class MakeSent, class MakeReceived>
-void fill_all(const Team& team, Exchange& exchange, bool in_place, MakeSent make_sent,
-              MakeReceived make_received) {
-    exchange.sharing = Sharing::sender;
-    auto received = make_received();
-    const int size = team.size();
-    for (int peer = 0; peer < size; ++peer) { add_incoming(exchange, peer, received, peer); }
-    if (in_place) {
-        for (int peer = 0; peer < size; ++peer) { add_outgoing(exchange, peer, received, peer); }
-        stage_outgoing(exchange, team.comm());
-        return;
-    }
-    auto sent = make_sent();
-    for (int peer = 0; peer < size; ++peer) { add_outgoing(exchange, peer, sent, peer); }
+void meeting(abi::MPI_Comm comm) {
+    if (native(comm) == MPI_COMM_NULL) { return; }
+    guarded([&] { Communicator::meeting(native(comm), library->world); });
 }
 
-/// Messages of a neighbourhood operation.
-template <class Sent, class Received>
-void fill_neighbors(MPI_Comm comm, Communicator& communicator, Exchange& exchange, Sharing sharing,
-                    Sent sent, Received received) {
-    const Neighbors& neighbors = communicator.neighbors(comm, exchange.operation);
-    if (!neighbors.has_topology) { throw InvalidArguments("no topology"); }
-    exchange.sharing = sharing;
-    for (size_t i = 0; i < neighbors.destinations.size(); ++i) {
-        add_outgoing(exchange, neighbors.destinations[i], sent, static_cast<int>(i));
-    }
-    for (const int i : neighbors.receive_order) {
-        add_incoming(exchange, neighbors.sources[static_cast<size_t>(i)], received, i);
-    }
+void created(abi::MPI_Comm* comm) {
+    const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
+    if (made == MPI_COMM_NULL) { return; }
+    guarded([&] { Communicator::with_lane(made, library->world); });
 }
 
-template <class Count>
-bool alltoall(int* result, const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype,
-              void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, abi::MPI_Comm comm) {
-    return run(result, Operation::alltoall, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_all(
-                       communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
-                       [&] { return UniformBlocks(sendbuf, sendcount, native(sendtype)); },
-                       [&] { return UniformBlocks(recvbuf, recvcount, native(recvtype)); });
-                   return exchange.traffic.incoming.empty()
-                              ? 0
-                              : exchange.traffic.incoming.front().bytes;
-               });
+void started(int count, abi::MPI_Request* requests) {
+    guarded([&] { library->nonblocking.started(native(count, requests)); });
 }
 
-template <class Count, class Displacement>
-bool alltoallv(int* result, const void* sendbuf, const Count* sendcounts,
-               const Displacement* sdispls, abi::MPI_Datatype sendtype, void* recvbuf,
-               const Count* recvcounts, const Displacement* rdispls, abi::MPI_Datatype recvtype,
-               abi::MPI_Comm comm) {
-    return run(
-        result, Operation::alltoallv, native(comm),
-        [&](Communicator& communicator, Exchange& exchange) {
-            fill_all(
-                communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
-                [&] { return CountedBlocks(sendbuf, sendcounts, sdispls, native(sendtype)); },
-                [&] { return CountedBlocks(recvbuf, recvcounts, rdispls, native(recvtype)); });
-            return uint64_t{0};
-        });
+void freed(abi::MPI_Request* request) {
+    if (request == nullptr) { return; }
+    guarded([&] { library->nonblocking.freed(*native(request)); });
 }
 
-template <class Count, class Displacement>
-bool alltoallw(int* result, const void* sendbuf, const Count* sendcounts,
-               const Displacement* sdispls, const abi::MPI_Datatype* sendtypes, void* recvbuf,
-               const Count* recvcounts, const Displacement* rdispls,
-               const abi::MPI_Datatype* recvtypes, abi::MPI_Comm comm) {
-    return run(
-        result, Operation::alltoallw, native(comm),
-        [&](Communicator& communicator, Exchange& exchange) {
-            fill_all(
-                communicator.team(), exchange, sendbuf == MPI_IN_PLACE,
-                [&] { return TypedBlocks(sendbuf, sendcounts, sdispls, native(sendtypes)); },
-                [&] { return TypedBlocks(recvbuf, recvcounts, rdispls, native(recvtypes)); });
-            return uint64_t{0};
-        });
+bool progress(int count, const abi::MPI_Request* requests) {
+    bool ours = false;
+    guarded([&] { ours = library->nonblocking.progress(native(count, requests)); });
+    return ours;
 }
 
-template <class Count>
-bool neighbor_alltoall(int* result, const void* sendbuf, Count sendcount,
-                       abi::MPI_Datatype sendtype, void* recvbuf, Count recvcount,
-                       abi::MPI_Datatype recvtype, abi::MPI_Comm comm) {
-    return run(result, Operation::neighbor_alltoall, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_neighbors(native(comm), communicator, exchange, Sharing::sender,
-                                  UniformBlocks(sendbuf, sendcount, native(sendtype)),
-                                  UniformBlocks(recvbuf, recvcount, native(recvtype)));
-                   return uint64_t{0};
-               });
+void complete(int count, const abi::MPI_Request* requests) {
+    guarded([&] {
+        library->nonblocking.complete(native(count, requests), library->world.oversubscribed);
+    });
 }
 
-template <class Count, class Displacement>
-bool neighbor_alltoallv(int* result, const void* sendbuf, const Count* sendcounts,
-                        const Displacement* sdispls, abi::MPI_Datatype sendtype, void* recvbuf,
-                        const Count* recvcounts, const Displacement* rdispls,
-                        abi::MPI_Datatype recvtype, abi::MPI_Comm comm) {
-    return run(result, Operation::neighbor_alltoallv, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_neighbors(native(comm), communicator, exchange, Sharing::sender,
-                                  CountedBlocks(sendbuf, sendcounts, sdispls, native(sendtype)),
-                                  CountedBlocks(recvbuf, recvcounts, rdispls, native(recvtype)));
-                   return uint64_t{0};
-               });
-}
-
-template <class Count>
-bool neighbor_alltoallw(int* result, const void* sendbuf, const Count* sendcounts,
-                        const abi::MPI_Aint* sdispls, const abi::MPI_Datatype* sendtypes,
-                        void* recvbuf, const Count* recvcounts, const abi::MPI_Aint* rdispls,
-                        const abi::MPI_Datatype* recvtypes, abi::MPI_Comm comm) {
-    return run(result, Operation::neighbor_alltoallw, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_neighbors(native(comm), communicator, exchange, Sharing::sender,
-                                  TypedBlocks(sendbuf, sendcounts, sdispls, native(sendtypes)),
-                                  TypedBlocks(recvbuf, recvcounts, rdispls, native(recvtypes)));
-                   return uint64_t{0};
-               });
-}
-
-template <class Count>
-bool neighbor_allgather(int* result, const void* sendbuf, Count sendcount,
-                        abi::MPI_Datatype sendtype, void* recvbuf, Count recvcount,
-                        abi::MPI_Datatype recvtype, abi::MPI_Comm comm) {
-    return run(result, Operation::neighbor_allgather, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_neighbors(native(comm), communicator, exchange, Sharing::both,
-                                  OneBlock(sendbuf, sendcount, native(sendtype)),
-                                  UniformBlocks(recvbuf, recvcount, native(recvtype)));
-                   return uint64_t{0};
-               });
-}
-
-template <class Count, class Displacement>
-bool neighbor_allgatherv(int* result, const void* sendbuf, Count sendcount,
-                         abi::MPI_Datatype sendtype, void* recvbuf, const Count* recvcounts,
-                         const Displacement* displs, abi::MPI_Datatype recvtype,
-                         abi::MPI_Comm comm) {
-    return run(result, Operation::neighbor_allgatherv, native(comm),
-               [&](Communicator& communicator, Exchange& exchange) {
-                   fill_neighbors(native(comm), communicator, exchange, Sharing::both,
-                                  OneBlock(sendbuf, sendcount, native(sendtype)),
-                                  CountedBlocks(recvbuf, recvcounts, displs, native(recvtype)));
-                   return uint64_t{0};
-               });
-}
+void pause(uint32_t round) { backoff::pause(round, library->world.oversubscribed); }
 
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
@@ -326,7 +162,7 @@ bool start() {
         open_datatypes();
         Communicator::open();
         made->report.open(made->world);
-        Communicator::of(MPI_COMM_WORLD, made->world);
+        Communicator::with_lane(MPI_COMM_WORLD, made->world);
         library = std::move(made);
         return true;
     } catch (const BadSettings& error) {
@@ -355,22 +191,63 @@ constexpr abi::Core core = {
     .stop = stop,
     .degrees = degrees,
     .native_done = native_done,
-    .Alltoall = alltoall<int>,
-    .Alltoallv = alltoallv<int, int>,
-    .Alltoallw = alltoallw<int, int>,
-    .Neighbor_alltoall = neighbor_alltoall<int>,
-    .Neighbor_alltoallv = neighbor_alltoallv<int, int>,
-    .Neighbor_alltoallw = neighbor_alltoallw<int>,
-    .Neighbor_allgather = neighbor_allgather<int>,
-    .Neighbor_allgatherv = neighbor_allgatherv<int, int>,
-    .Alltoall_c = alltoall<abi::MPI_Count>,
-    .Alltoallv_c = alltoallv<abi::MPI_Count, abi::MPI_Aint>,
-    .Alltoallw_c = alltoallw<abi::MPI_Count, abi::MPI_Aint>,
-    .Neighbor_alltoall_c = neighbor_alltoall<abi::MPI_Count>,
-    .Neighbor_alltoallv_c = neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>,
-    .Neighbor_alltoallw_c = neighbor_alltoallw<abi::MPI_Count>,
-    .Neighbor_allgather_c = neighbor_allgather<abi::MPI_Count>,
-    .Neighbor_allgatherv_c = neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>,
+    .waiting_communicators = &waiting_communicators,
+    .meeting = meeting,
+    .created = created,
+    .requests = &library_requests,
+    .started = started,
+    .freed = freed,
+    .progress = progress,
+    .complete = complete,
+    .pause = pause,
+    .Alltoall = Alltoall<int>::blocking,
+    .Alltoallv = Alltoallv<int, int>::blocking,
+    .Alltoallw = Alltoallw<int, int>::blocking,
+    .Neighbor_alltoall = Neighbor_alltoall<int>::blocking,
+    .Neighbor_alltoallv = Neighbor_alltoallv<int, int>::blocking,
+    .Neighbor_alltoallw = Neighbor_alltoallw<int>::blocking,
+    .Neighbor_allgather = Neighbor_allgather<int>::blocking,
+    .Neighbor_allgatherv = Neighbor_allgatherv<int, int>::blocking,
+    .Ialltoall = Alltoall<int>::nonblocking,
+    .Ialltoallv = Alltoallv<int, int>::nonblocking,
+    .Ialltoallw = Alltoallw<int, int>::nonblocking,
+    .Ineighbor_alltoall = Neighbor_alltoall<int>::nonblocking,
+    .Ineighbor_alltoallv = Neighbor_alltoallv<int, int>::nonblocking,
+    .Ineighbor_alltoallw = Neighbor_alltoallw<int>::nonblocking,
+    .Ineighbor_allgather = Neighbor_allgather<int>::nonblocking,
+    .Ineighbor_allgatherv = Neighbor_allgatherv<int, int>::nonblocking,
+    .Alltoall_init = Alltoall<int>::persistent,
+    .Alltoallv_init = Alltoallv<int, int>::persistent,
+    .Alltoallw_init = Alltoallw<int, int>::persistent,
+    .Neighbor_alltoall_init = Neighbor_alltoall<int>::persistent,
+    .Neighbor_alltoallv_init = Neighbor_alltoallv<int, int>::persistent,
+    .Neighbor_alltoallw_init = Neighbor_alltoallw<int>::persistent,
+    .Neighbor_allgather_init = Neighbor_allgather<int>::persistent,
+    .Neighbor_allgatherv_init = Neighbor_allgatherv<int, int>::persistent,
+    .Alltoall_c = Alltoall<abi::MPI_Count>::blocking,
+    .Alltoallv_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Alltoallw_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Neighbor_alltoall_c = Neighbor_alltoall<abi::MPI_Count>::blocking,
+    .Neighbor_alltoallv_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Neighbor_alltoallw_c = Neighbor_alltoallw<abi::MPI_Count>::blocking,
+    .Neighbor_allgather_c = Neighbor_allgather<abi::MPI_Count>::blocking,
+    .Neighbor_allgatherv_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Ialltoall_c = Alltoall<abi::MPI_Count>::nonblocking,
+    .Ialltoallv_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ialltoallw_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ineighbor_alltoall_c = Neighbor_alltoall<abi::MPI_Count>::nonblocking,
+    .Ineighbor_alltoallv_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ineighbor_alltoallw_c = Neighbor_alltoallw<abi::MPI_Count>::nonblocking,
+    .Ineighbor_allgather_c = Neighbor_allgather<abi::MPI_Count>::nonblocking,
+    .Ineighbor_allgatherv_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Alltoall_init_c = Alltoall<abi::MPI_Count>::persistent,
+    .Alltoallv_init_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Alltoallw_init_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Neighbor_alltoall_init_c = Neighbor_alltoall<abi::MPI_Count>::persistent,
+    .Neighbor_alltoallv_init_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Neighbor_alltoallw_init_c = Neighbor_alltoallw<abi::MPI_Count>::persistent,
+    .Neighbor_allgather_init_c = Neighbor_allgather<abi::MPI_Count>::persistent,
+    .Neighbor_allgatherv_init_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::persistent,
 };
 
 } // namespace

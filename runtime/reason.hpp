@@ -9,6 +9,7 @@ namespace nodeaware {
 /// Why a call stays with MPI. Reports count calls by these.
 enum class Reason {
     none,
+    not_prepared,
     chosen,
     intercommunicator,
     foreign_ranks,
@@ -20,8 +21,9 @@ enum class Reason {
     invalid_arguments,
 };
 
-inline constexpr std::array<std::string_view, 10> reason_texts = {
+inline constexpr std::array<std::string_view, 11> reason_texts = {
     "rerouted",
+    "nonblocking, and no blocking collective call before in which to prepare",
     "the configuration says native",
     "intercommunicator",
     "ranks from outside MPI_COMM_WORLD",

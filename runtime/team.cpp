@@ -11,9 +11,9 @@ namespace {
 
 bool communicators_are_left = false;
 
-/// A communicator of the same ranks in the same order, without the attributes of the original:
-/// MPI_Comm_dup would copy them and run the copy functions of the application.
-MPI_Comm create_private(MPI_Comm comm) {
+} // namespace
+
+MPI_Comm Team::create_private(MPI_Comm comm) {
     MPI_Group group = MPI_GROUP_NULL;
     MPI_CALL(Comm_group, comm, &group);
     MPI_Comm result = MPI_COMM_NULL;
@@ -27,8 +27,6 @@ MPI_Comm create_private(MPI_Comm comm) {
     MPI_CALL(Comm_set_errhandler, result, MPI_ERRORS_RETURN);
     return result;
 }
-
-} // namespace
 
 std::shared_ptr<Team> Team::create(MPI_Comm comm, Topology topology, const World& world) {
     MPI_Comm own = MPI_COMM_NULL;
@@ -70,7 +68,7 @@ bool Team::has_ranks_of(MPI_Comm comm) const {
 void Team::leave_communicators() { communicators_are_left = true; }
 
 Team::~Team() {
-    if (!communicators_are_left) { mpi.Comm_free(&comm_); }
+    if (!communicators_are_left && !is_left_) { mpi.Comm_free(&comm_); }
 }
 
 } // namespace nodeaware

@@ -16,8 +16,8 @@ namespace nodeaware {
 /// duplicate, or on a graph of the same ranks, costs no set-up. That is safe because blocking
 /// collectives of the same ranks happen in the same order on all of them, whatever communicators
 /// they are called on: any other order could deadlock without us. It does not hold for threads that
-/// call MPI at the same time, nor would it for nonblocking operations; then every communicator
-/// needs a team of its own.
+/// call MPI at the same time; then every communicator needs a team of its own. Nor does it hold for
+/// nonblocking operations, for which every communicator has a Lane.
 class Team {
   public:
     /// Collective over `comm`. nullptr, on all ranks, if a communicator or shared memory could not
@@ -42,9 +42,16 @@ class Team {
     /// Memory for the messages of a call, kept from call to call.
     Exchange& exchange() { return exchange_; }
     uint32_t next_operation() { return ++operations_; }
+    int next_lane() { return lanes_++; }
     /// Counters that the operations with even and odd numbers have used.
     uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
 
+    /// A communicator of the same ranks in the same order, without the attributes of the original:
+    /// MPI_Comm_dup would copy them and run the copy functions of the application. Throws MpiError.
+    static MPI_Comm create_private(MPI_Comm comm);
+
+    /// Leaves its communicator to MPI_Finalize.
+    void leave_communicator() { is_left_ = true; }
     /// From now on teams leave their communicators to MPI_Finalize.
     static void leave_communicators();
 
@@ -61,6 +68,8 @@ class Team {
     std::unique_ptr<Agreement> agreement_;
     Exchange exchange_;
     uint32_t operations_ = 0;
+    int lanes_ = 0;
+    bool is_left_ = false;
     std::array<uint32_t, 2> used_counters_{};
 };
 

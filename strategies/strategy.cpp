@@ -15,6 +15,10 @@ const std::vector<Strategy>& strategies() {
          "one message per node pair, gathered on the sending node and handed out on the receiving "
          "one",
          plan_three_step},
+        {"gathered",
+         "each rank gets one message from each node that has something for it; nonblocking "
+         "operations always travel so",
+         plan_gathered},
         {"split",
          "the bytes of a node pair in messages of up to message_cap bytes, dealt out over the "
          "ranks",

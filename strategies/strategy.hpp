@@ -33,6 +33,7 @@ struct Strategy {
 Plan plan_standard(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_two_step(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_three_step(const PairTraffic& pair, const Parameters& parameters);
+Plan plan_gathered(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_split(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_hybrid(const PairTraffic& pair, const Parameters& parameters);
 Plan plan_modelled(const PairTraffic& pair, const Parameters& parameters);

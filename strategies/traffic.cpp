@@ -5,13 +5,13 @@
 
 namespace nodeaware {
 
-namespace {
-
 uint64_t mix(uint64_t hash, uint64_t value) {
     hash ^= value + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdU;
     return hash ^ (hash >> 33);
 }
+
+namespace {
 
 /// Sorts the messages and cuts them into blocks.
 void arrange(PairTraffic& pair, Sharing sharing) {

@@ -10,6 +10,9 @@
 
 namespace nodeaware {
 
+/// Hashes `value` into `hash`: for fingerprints of traffic that two nodes compare.
+uint64_t mix(uint64_t hash, uint64_t value);
+
 /// A message that a rank sends, as the rank itself lists it. Empty messages are not listed.
 struct Outgoing {
     int32_t peer = 0;

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <sched.h>
+
+/// How a rank waits for what nobody announces: it spins for a short time, then yields the core,
+/// then sleeps. With more ranks than cores a spinning rank keeps the one from running that it waits
+/// for, so there it yields at once.
+namespace nodeaware::backoff {
+
+// In rounds of waiting. A round costs a look at the conditions and at MPI, some 0.1 to 1
+// microseconds.
+inline constexpr uint32_t spins = 2000;
+inline constexpr uint32_t yields = 20000;
+
+inline constexpr long sleep_nanoseconds = 20000;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+inline void nap() {
+    const timespec time{0, sleep_nanoseconds};
+    nanosleep(&time, nullptr);
+}
+
+/// The `round`-th round in vain.
+inline void pause(uint32_t round, bool oversubscribed) {
+    const uint32_t spin_until = oversubscribed ? 0 : spins;
+    if (round < spin_until) {
+        relax();
+    } else if (round < spin_until + yields) {
+        sched_yield();
+    } else {
+        nap();
+    }
+}
+
+} // namespace nodeaware::backoff
