@@ -14,7 +14,12 @@ using MPI_Datatype = struct OpaqueDatatype*;
 using MPI_Request = struct OpaqueRequest*; ///< only ever behind a pointer: sizes differ
 using MPI_Info = struct OpaqueInfo*;
 using MPI_Op = struct OpaqueOperator*;
+using MPI_Group = struct OpaqueGroup*;
+using MPI_Win = struct OpaqueWindow*;
+using MPI_File = struct OpaqueFile*;
+using MPI_Message = struct OpaqueMessage*; ///< like MPI_Request
 using MPI_Status = struct OpaqueStatus;
+using MPI_Offset = int64_t;
 using MPI_Aint = ptrdiff_t;
 using MPI_Count = int64_t;
 
@@ -44,13 +49,30 @@ struct Core {
     /// After the creation of a communicator with a topology, by all its ranks.
     void (*created)(MPI_Comm* comm);
 
-    /// The library's requests: operations under way, and persistent requests that exist. While
-    /// there is none, the functions below need not be called.
+    /// The library's requests: operations under way, and persistent requests that exist; also
+    /// counts if point-to-point calls are intercepted. While there is none, the functions below need
+    /// not be called.
     const std::atomic<int>* requests;
-    /// After MPI_Start and MPI_Startall.
-    void (*started)(int count, MPI_Request* requests);
     /// Before MPI_Request_free.
     void (*freed)(MPI_Request* request);
+    // The functions that start and complete requests, as MPI specifies them.
+    int (*Start)(MPI_Request* request);
+    int (*Startall)(int count, MPI_Request* requests);
+    int (*Wait)(MPI_Request* request, MPI_Status* status);
+    int (*Waitall)(int count, MPI_Request* requests, MPI_Status* statuses);
+    int (*Waitany)(int count, MPI_Request* requests, int* index, MPI_Status* status);
+    int (*Waitsome)(int count, MPI_Request* requests, int* done, int* indices,
+                    MPI_Status* statuses);
+    int (*Test)(MPI_Request* request, int* flag, MPI_Status* status);
+    int (*Testall)(int count, MPI_Request* requests, int* flag, MPI_Status* statuses);
+    int (*Testany)(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status);
+    int (*Testsome)(int count, MPI_Request* requests, int* done, int* indices,
+                    MPI_Status* statuses);
+    int (*Request_get_status)(MPI_Request request, int* flag, MPI_Status* status);
+
+    // Parts of these, for calls from Fortran.
+    /// After MPI_Start and MPI_Startall.
+    void (*started)(int count, MPI_Request* requests);
     /// Does what can be done for the operations under way. True if one of the requests belongs to
     /// such an operation.
     bool (*progress)(int count, const MPI_Request* requests);
@@ -59,12 +81,20 @@ struct Core {
     /// Between two calls of progress(), for the `round`-th time in vain.
     void (*pause)(uint32_t round);
 
+    /// Not 0: point-to-point functions are to be called here.
+    const std::atomic<int>* point_to_point;
+    /// Not 0: flush() is to be called before functions that may block.
+    const std::atomic<int>* running_engines;
+    void (*flush)();
+
     /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
     /// it returns; false if the application's own call must do it, on this and every other rank.
 #define EXCHANGE(name, parameters, arguments) bool (*name)(int* result, NODEAWARE_LIST parameters);
 #define EXTENSION(name, parameters, arguments)
 #define MEETING(name, parameters, arguments)
 #define CREATION(name, parameters, arguments)
+#define POINT_TO_POINT(name, parameters, arguments) int(*name) parameters;
+#define BLOCKING(name, parameters, arguments)
 #define LIFECYCLE(name, parameters, arguments)
 #include "interpose/functions.def"
 };

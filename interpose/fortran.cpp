@@ -1,8 +1,7 @@
 #include "interpose/fortran.hpp"
 
 #include <dlfcn.h>
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
+#include <iterator>
 
 namespace nodeaware::interpose {
 
@@ -54,11 +53,46 @@ constexpr uintptr_t open_mpi_in_place = 1;
 
 } // namespace
 
-bool fortran_is_understood() { return is_open_mpi() && in_place.is_known(); }
+bool handles_are_pointers() {
+    static constinit std::atomic<int> known{-1};
+    int answer = known.load(std::memory_order_relaxed);
+    if (answer < 0) {
+        answer = is_open_mpi() ? 1 : 0;
+        known.store(answer, std::memory_order_relaxed);
+    }
+    return answer == 1;
+}
 
-abi::MPI_Comm FortranArguments::to_communicator(void* argument) {
+bool fortran_is_understood() { return handles_are_pointers() && in_place.is_known(); }
+
+abi::MPI_Comm to_communicator(const void* argument) {
     static constinit Next<abi::MPI_Comm(Fint)> f2c("MPI_Comm_f2c");
-    return f2c.get()(*static_cast<Fint*>(argument));
+    const Fint handle = *static_cast<const Fint*>(argument);
+    return handles_are_pointers() ? f2c.get()(handle)
+                                  : reinterpret_cast<abi::MPI_Comm>(static_cast<intptr_t>(handle));
+}
+
+void announce_created(const abi::Core& core, void* communicator) {
+    if (handles_are_pointers()) {
+        abi::MPI_Comm created = to_communicator(communicator);
+        core.created(&created);
+    } else {
+        core.created(static_cast<abi::MPI_Comm*>(communicator));
+    }
+}
+
+RequestHandles::RequestHandles(int count, Fint* handles)
+    : count_(count), handles_(reinterpret_cast<abi::MPI_Request*>(handles)) {
+    static constinit Next<abi::MPI_Request(Fint)> f2c("MPI_Request_f2c");
+    if (!handles_are_pointers()) { return; }
+    handles_ = few_;
+    if (count > static_cast<int>(std::size(few_))) {
+        many_ = static_cast<abi::MPI_Request*>(
+            std::malloc(sizeof(abi::MPI_Request) * static_cast<size_t>(count)));
+        handles_ = many_;
+        if (many_ == nullptr) { count_ = 0; }
+    }
+    for (int i = 0; i < count_; ++i) { handles_[i] = f2c.get()(handles[i]); }
 }
 
 abi::MPI_Datatype FortranArguments::to_datatype(Fint handle) {
@@ -66,101 +100,145 @@ abi::MPI_Datatype FortranArguments::to_datatype(Fint handle) {
     return f2c.get()(handle);
 }
 
+abi::MPI_Info FortranArguments::to_info(Fint handle) {
+    static constinit Next<abi::MPI_Info(Fint)> f2c("MPI_Info_f2c");
+    return f2c.get()(handle);
+}
+
 void* FortranArguments::to_buffer(void* argument) {
-    if (in_place.is(argument)) { return reinterpret_cast<void*>(open_mpi_in_place); }
+    if (in_place.is(argument)) {
+        in_place_ = true;
+        return reinterpret_cast<void*>(open_mpi_in_place);
+    }
     if (bottom.is(argument)) { return nullptr; }
     return argument;
 }
 
 const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {
-    int degrees[2] = {0, 0}; // the first array belongs to the sends, the second to the receives
+    const int which = used_arrays_++;                // the first array belongs to the sends
+    if (which == 0 && in_place_) { return nullptr; } // need not be as long as that
+    int degrees[2] = {0, 0};
     core_.degrees(communicator_, neighborhood_, &degrees[0], &degrees[1]);
-    const int count = degrees[used_arrays_];
+    const int count = degrees[which];
     auto* translated = static_cast<abi::MPI_Datatype*>(
         std::malloc(sizeof(abi::MPI_Datatype) * static_cast<size_t>(count + 1)));
-    arrays_[used_arrays_++] = translated;
+    arrays_[which] = translated;
     for (int i = 0; translated != nullptr && i < count; ++i) {
         translated[i] = to_datatype(handles[i]);
     }
     return translated;
 }
 
-} // namespace nodeaware::interpose
-
-using namespace nodeaware::interpose;
-
-#define P7 void *a1, void *a2, void *a3, void *a4, void *a5, void *a6, void *a7
-#define P8 P7, void* a8
-#define P9 P8, void* a9
-#define A7 a1, a2, a3, a4, a5, a6, a7
-#define A8 A7, a8
-#define A9 A8, a9
-
-/// The other spellings of a Fortran name, and Open MPI's internal name, by which mpi_f08 reaches
-/// the same function.
-#define SPELLINGS(lower, UPPER, parameters)                                                        \
-    EXPORTED void mpi_##lower parameters __attribute__((alias("mpi_" #lower "_")));                \
-    EXPORTED void mpi_##lower##__ parameters __attribute__((alias("mpi_" #lower "_")));            \
-    EXPORTED void MPI_##UPPER parameters __attribute__((alias("mpi_" #lower "_")));                \
-    EXPORTED void ompi_##lower##_f parameters __attribute__((alias("mpi_" #lower "_")));
-
-#define FORTRAN_EXCHANGE(Name, lower, UPPER, neighborhood, count)                                  \
-    EXPORTED void mpi_##lower##_(P##count, Fint* error) {                                          \
-        static constinit Next<void(P##count, Fint*)> next("mpi_" #lower "_");                      \
-        void* arguments[] = {A##count};                                                            \
-        int result = 0;                                                                            \
-        if (offer_to_core(&nodeaware::abi::Core::Name, neighborhood, arguments, &result)) {        \
-            if (error != nullptr) { *error = result; }                                             \
-            return;                                                                                \
-        }                                                                                          \
-        if (next.get() != nullptr) { next.get()(A##count, error); }                                \
-    }                                                                                              \
-    SPELLINGS(lower, UPPER, (P##count, Fint * error))
-
-FORTRAN_EXCHANGE(Alltoall, alltoall, ALLTOALL, false, 7)
-FORTRAN_EXCHANGE(Alltoallv, alltoallv, ALLTOALLV, false, 9)
-FORTRAN_EXCHANGE(Alltoallw, alltoallw, ALLTOALLW, false, 9)
-FORTRAN_EXCHANGE(Neighbor_alltoall, neighbor_alltoall, NEIGHBOR_ALLTOALL, true, 7)
-FORTRAN_EXCHANGE(Neighbor_alltoallv, neighbor_alltoallv, NEIGHBOR_ALLTOALLV, true, 9)
-FORTRAN_EXCHANGE(Neighbor_alltoallw, neighbor_alltoallw, NEIGHBOR_ALLTOALLW, true, 9)
-FORTRAN_EXCHANGE(Neighbor_allgather, neighbor_allgather, NEIGHBOR_ALLGATHER, true, 7)
-FORTRAN_EXCHANGE(Neighbor_allgatherv, neighbor_allgatherv, NEIGHBOR_ALLGATHERV, true, 8)
-
-#define FORTRAN_LIFECYCLE(symbol, parameters, arguments, around)                                   \
-    EXPORTED void symbol parameters {                                                              \
-        static constinit Next<void parameters> next(#symbol);                                      \
-        Fint own_error = 0;                                                                        \
-        Fint* const given_error = error;                                                           \
-        error = &own_error;                                                                        \
-        around(own_error, [&] {                                                                    \
-            if (next.get() != nullptr) { next.get() arguments; }                                   \
-        });                                                                                        \
-        if (given_error != nullptr) { *given_error = own_error; }                                  \
-    }
+void FortranArguments::return_request() {
+    static constinit Next<Fint(abi::MPI_Request)> c2f("MPI_Request_c2f");
+    if (request_argument_ != nullptr) { *request_argument_ = c2f.get()(request_); }
+}
 
 namespace {
 
-template <class Call> void around_init(const Fint& error, Call call) {
+template <auto hook, bool neighborhood, class Call>
+void around_exchange(void* const* arguments, Fint& error, Binding /*binding*/, Call call) {
+    const abi::Core* core = active_core();
+    if (core == nullptr || !fortran_is_understood()) {
+        call();
+        return;
+    }
+    const Inside inside;
+    error = 0;
+    if (offer_to_core(*core, hook, neighborhood, arguments, &error)) { return; }
+    call();
+    core->native_done();
+}
+
+/// The communicator is the last argument before the error code.
+template <size_t count, class Call>
+void around_meeting(void* const (&arguments)[count], const Fint& /*error*/, Binding binding,
+                    Call call) {
+    const abi::Core* core = active_core();
+    if (core == nullptr || core->waiting_communicators->load(std::memory_order_relaxed) == 0 ||
+        reaches_c_wrapper(binding)) {
+        call();
+        return;
+    }
+    const Inside inside;
+    core->meeting(to_communicator(arguments[count - 2]));
+    call();
+}
+
+/// The new communicator is the last argument before the error code.
+template <size_t count, class Call>
+void around_creation(void* const (&arguments)[count], const Fint& error, Binding binding,
+                     Call call) {
+    const abi::Core* core = active_core();
+    if (core == nullptr || reaches_c_wrapper(binding)) {
+        call();
+        return;
+    }
+    const Inside inside;
+    call();
+    if (error == 0) { announce_created(*core, arguments[count - 2]); }
+}
+
+template <class Call>
+void around_init(void* const* /*arguments*/, const Fint& error, Binding /*binding*/, Call call) {
     call();
     if (error == 0) { start_core(); }
 }
 
-template <class Call> void around_finalize(const Fint& /*error*/, Call call) {
+template <class Call>
+void around_finalize(void* const* /*arguments*/, const Fint& /*error*/, Binding /*binding*/,
+                     Call call) {
     stop_core();
     call();
 }
 
 } // namespace
 
-FORTRAN_LIFECYCLE(mpi_init_, (Fint * error), (error), around_init)
-FORTRAN_LIFECYCLE(mpi_init_thread_, (void* required, void* provided, Fint* error),
-                  (required, provided, error), around_init)
-FORTRAN_LIFECYCLE(mpi_finalize_, (Fint * error), (error), around_finalize)
-SPELLINGS(init, INIT, (Fint * error))
-SPELLINGS(init_thread, INIT_THREAD, (void* required, void* provided, Fint* error))
-SPELLINGS(finalize, FINALIZE, (Fint * error))
-// MPICH's mpi_f08 calls PMPI_X.
-FORTRAN_LIFECYCLE(mpi_init_f08_, (Fint * error), (error), around_init)
-FORTRAN_LIFECYCLE(mpi_init_thread_f08_, (void* required, void* provided, Fint* error),
-                  (required, provided, error), around_init)
-FORTRAN_LIFECYCLE(mpi_finalize_f08_, (Fint * error), (error), around_finalize)
+#define EXCHANGE(prefix, PREFIX, Name, lower, UPPER, neighborhood, count)                          \
+    FORTRAN_FUNCTION(prefix##_##lower, PREFIX##_##UPPER, count,                                    \
+                     around_exchange<&abi::Core::Name, neighborhood>)
+
+// The eight operations in one form: blocking, nonblocking or persistent. The numbers are those of
+// the arguments of alltoall, neighbor_allgatherv and alltoallv, without the error code.
+#define FAMILY(prefix, PREFIX, All, all, ALL, Neighbor, neighbor, NEIGHBOR, init, INIT, uniform,   \
+               gathered, counted)                                                                  \
+    EXCHANGE(prefix, PREFIX, All##toall##init, all##toall##init, ALL##TOALL##INIT, false, uniform) \
+    EXCHANGE(prefix, PREFIX, All##toallv##init, all##toallv##init, ALL##TOALLV##INIT, false,       \
+             counted)                                                                              \
+    EXCHANGE(prefix, PREFIX, All##toallw##init, all##toallw##init, ALL##TOALLW##INIT, false,       \
+             counted)                                                                              \
+    EXCHANGE(prefix, PREFIX, Neighbor##_alltoall##init, neighbor##_alltoall##init,                 \
+             NEIGHBOR##_ALLTOALL##INIT, true, uniform)                                             \
+    EXCHANGE(prefix, PREFIX, Neighbor##_alltoallv##init, neighbor##_alltoallv##init,               \
+             NEIGHBOR##_ALLTOALLV##INIT, true, counted)                                            \
+    EXCHANGE(prefix, PREFIX, Neighbor##_alltoallw##init, neighbor##_alltoallw##init,               \
+             NEIGHBOR##_ALLTOALLW##INIT, true, counted)                                            \
+    EXCHANGE(prefix, PREFIX, Neighbor##_allgather##init, neighbor##_allgather##init,               \
+             NEIGHBOR##_ALLGATHER##INIT, true, uniform)                                            \
+    EXCHANGE(prefix, PREFIX, Neighbor##_allgatherv##init, neighbor##_allgatherv##init,             \
+             NEIGHBOR##_ALLGATHERV##INIT, true, gathered)
+
+FAMILY(mpi, MPI, All, all, ALL, Neighbor, neighbor, NEIGHBOR, , , 7, 8, 9)
+FAMILY(mpi, MPI, Iall, iall, IALL, Ineighbor, ineighbor, INEIGHBOR, , , 8, 9, 10)
+FAMILY(mpi, MPI, All, all, ALL, Neighbor, neighbor, NEIGHBOR, _init, _INIT, 9, 10, 11)
+// Open MPI 4.1 has the persistent ones under this name.
+FAMILY(mpix, MPIX, All, all, ALL, Neighbor, neighbor, NEIGHBOR, _init, _INIT, 9, 10, 11)
+
+FORTRAN_FUNCTION_AND_F08(mpi_barrier, MPI_BARRIER, 1, around_meeting)
+FORTRAN_FUNCTION(mpi_bcast, MPI_BCAST, 5, around_meeting)
+FORTRAN_FUNCTION(mpi_reduce, MPI_REDUCE, 7, around_meeting)
+FORTRAN_FUNCTION(mpi_allreduce, MPI_ALLREDUCE, 6, around_meeting)
+FORTRAN_FUNCTION(mpi_allgather, MPI_ALLGATHER, 7, around_meeting)
+FORTRAN_FUNCTION(mpi_allgatherv, MPI_ALLGATHERV, 8, around_meeting)
+
+FORTRAN_FUNCTION_AND_F08(mpi_cart_create, MPI_CART_CREATE, 6, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_graph_create, MPI_GRAPH_CREATE, 6, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_dist_graph_create, MPI_DIST_GRAPH_CREATE, 9, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_dist_graph_create_adjacent, MPI_DIST_GRAPH_CREATE_ADJACENT, 10,
+                         around_creation)
+
+FORTRAN_FUNCTION_AND_F08(mpi_init, MPI_INIT, 0, around_init)
+FORTRAN_FUNCTION_AND_F08(mpi_init_thread, MPI_INIT_THREAD, 2, around_init)
+FORTRAN_FUNCTION_AND_F08(mpi_finalize, MPI_FINALIZE, 0, around_finalize)
+
+} // namespace nodeaware::interpose

@@ -4,14 +4,52 @@
 
 #include <cstdlib>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 /// Calls from Fortran. Open MPI's Fortran functions call PMPI_X, past any C wrapper, so they are
 /// wrapped themselves: all their arguments are addresses, and the parameter types of the C function
-/// tell how to translate each. MPICH's call MPI_X or, some of them, PMPI_X.
+/// tell how to translate each. MPICH's call MPI_X or, some of those of mpi_f08, PMPI_X; its handles
+/// are the same in both languages. A Fortran wrapper that did something is in charge until it
+/// returns: other wrappers that MPI comes to meanwhile let pass.
 namespace nodeaware::interpose {
 
 using Fint = int;
+
+/// True with Open MPI. Not to be asked before MPI_Init.
+bool handles_are_pointers();
+
+/// Which functions a symbol belongs to: with MPICH the C wrappers see calls of those for mpif.h.
+enum class Binding { mpif, f08 };
+inline bool reaches_c_wrapper(Binding binding) {
+    return binding == Binding::mpif && !handles_are_pointers();
+}
+
+/// The C handle of a communicator.
+abi::MPI_Comm to_communicator(const void* argument);
+/// Calls `created` of the core.
+void announce_created(const abi::Core& core, void* communicator);
+
+/// C handles of requests.
+class RequestHandles {
+  public:
+    RequestHandles(int count, Fint* handles);
+    ~RequestHandles() {
+        if (many_ != nullptr) { std::free(many_); }
+    }
+    RequestHandles(const RequestHandles&) = delete;
+    RequestHandles& operator=(const RequestHandles&) = delete;
+
+    /// 0 if there is no memory for them. MPI will find that out too.
+    int count() const { return count_; }
+    abi::MPI_Request* data() { return handles_; }
+
+  private:
+    int count_;
+    abi::MPI_Request* handles_;
+    abi::MPI_Request* many_ = nullptr;
+    abi::MPI_Request few_[16];
+};
 
 /// Arguments of one Fortran call on their way to a C function. Owns the translated arrays of
 /// datatypes.
@@ -19,17 +57,15 @@ class FortranArguments {
   public:
     /// `neighborhood` tells how many datatypes there are: one for each rank or one for each
     /// neighbour.
-    FortranArguments(const abi::Core& core, bool neighborhood)
-        : core_(core), neighborhood_(neighborhood) {}
+    FortranArguments(const abi::Core& core, bool neighborhood, const void* communicator)
+        : core_(core), neighborhood_(neighborhood), communicator_(to_communicator(communicator)) {}
     ~FortranArguments() {
         for (void* array : arrays_) { std::free(array); }
     }
     FortranArguments(const FortranArguments&) = delete;
     FortranArguments& operator=(const FortranArguments&) = delete;
 
-    /// To be called first.
-    void set_communicator(void* argument) { communicator_ = to_communicator(argument); }
-
+    /// To be called for the arguments from left to right.
     template <class Parameter> Parameter translate(void* argument) {
         if constexpr (std::is_same_v<Parameter, abi::MPI_Comm>) {
             return communicator_;
@@ -37,6 +73,11 @@ class FortranArguments {
             return to_datatype(*static_cast<Fint*>(argument));
         } else if constexpr (std::is_same_v<Parameter, const abi::MPI_Datatype*>) {
             return to_datatypes(static_cast<const Fint*>(argument));
+        } else if constexpr (std::is_same_v<Parameter, abi::MPI_Info>) {
+            return to_info(*static_cast<Fint*>(argument));
+        } else if constexpr (std::is_same_v<Parameter, abi::MPI_Request*>) {
+            request_argument_ = static_cast<Fint*>(argument);
+            return &request_;
         } else if constexpr (std::is_same_v<Parameter, int>) {
             return *static_cast<Fint*>(argument);
         } else if constexpr (std::is_same_v<Parameter, const void*> ||
@@ -47,41 +88,113 @@ class FortranArguments {
         }
     }
 
-    static abi::MPI_Comm to_communicator(void* argument);
+    /// After success: gives the application the request, if the function has one.
+    void return_request();
 
   private:
     static abi::MPI_Datatype to_datatype(Fint handle);
-    static void* to_buffer(void* argument);
+    static abi::MPI_Info to_info(Fint handle);
+    void* to_buffer(void* argument);
     const abi::MPI_Datatype* to_datatypes(const Fint* handles);
 
     const abi::Core& core_;
     const bool neighborhood_;
-    abi::MPI_Comm communicator_ = nullptr;
+    const abi::MPI_Comm communicator_;
+    bool in_place_ = false;
     void* arrays_[2] = {nullptr, nullptr};
     int used_arrays_ = 0;
+    abi::MPI_Request request_ = nullptr;
+    Fint* request_argument_ = nullptr;
 };
 
 /// False where the core cannot be offered Fortran calls: with MPICH, whose Fortran functions call
 /// MPI_X, and where the constants of Fortran are nowhere to be found.
 bool fortran_is_understood();
 
-/// Offers a Fortran call to the core; true if it has been done. `arguments` are those of the C
-/// function, the communicator last.
+template <class... Parameters> constexpr size_t position_of_communicator() {
+    const bool is_communicator[] = {std::is_same_v<Parameters, abi::MPI_Comm>...};
+    size_t position = 0;
+    while (!is_communicator[position]) { ++position; }
+    return position;
+}
+
+/// Offers a Fortran call to the core; true if it has been done. The arguments are those of the C
+/// function.
 template <class... Parameters>
-bool offer_to_core(bool (*abi::Core::*hook)(int*, Parameters...), bool neighborhood,
-                   void** arguments, int* result) {
-    const abi::Core* core = active_core();
-    if (core == nullptr || !fortran_is_understood()) { return false; }
-    const Inside inside;
-    FortranArguments translation(*core, neighborhood);
-    translation.set_communicator(arguments[sizeof...(Parameters) - 1]);
-    return [&]<size_t... Index>(std::index_sequence<Index...>) {
-        // Braces fix the order: arrays of datatypes are translated from left to right.
+bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Parameters...),
+                   bool neighborhood, void* const* arguments, int* result) {
+    FortranArguments translation(core, neighborhood,
+                                 arguments[position_of_communicator<Parameters...>()]);
+    const bool done = [&]<size_t... Index>(std::index_sequence<Index...>) {
+        // Braces fix the order.
         const std::tuple<Parameters...> translated{
             translation.translate<Parameters>(arguments[Index])...};
-        return (core->*hook)(result, std::get<Index>(translated)...);
+        return (core.*hook)(result, std::get<Index>(translated)...);
     }
     (std::index_sequence_for<Parameters...>());
+    if (done && *result == 0) { translation.return_request(); }
+    return done;
 }
 
 } // namespace nodeaware::interpose
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+// Parameters and arguments of a Fortran function before the error code.
+#define P0
+#define P1 void *a1,
+#define P2 P1 void *a2,
+#define P3 P2 void *a3,
+#define P4 P3 void *a4,
+#define P5 P4 void *a5,
+#define P6 P5 void *a6,
+#define P7 P6 void *a7,
+#define P8 P7 void *a8,
+#define P9 P8 void *a9,
+#define P10 P9 void *a10,
+#define P11 P10 void *a11,
+#define A0
+#define A1 a1,
+#define A2 A1 a2,
+#define A3 A2 a3,
+#define A4 A3 a4,
+#define A5 A4 a5,
+#define A6 A5 a6,
+#define A7 A6 a7,
+#define A8 A7 a8,
+#define A9 A8 a9,
+#define A10 A9 a10,
+#define A11 A10 a11,
+
+/// Wraps one symbol. Calls the template that is the last argument (it may contain commas) with the
+/// addresses of all arguments, the error code, the binding and a function that makes the
+/// application's own call.
+#define FORTRAN_SYMBOL(symbol, binding, count, ...)                                                \
+    EXPORTED void symbol(P##count Fint* error) {                                                   \
+        static constinit Next<void(P##count Fint*)> next(#symbol);                                 \
+        Fint own_error = no_mpi;                                                                   \
+        void* const arguments[] = {A##count & own_error};                                          \
+        __VA_ARGS__(arguments, own_error, Binding::binding, [&] {                                  \
+            own_error = next.get() == nullptr ? no_mpi : 0;                                        \
+            if (next.get() != nullptr) { next.get()(A##count & own_error); }                       \
+        });                                                                                        \
+        if (error != nullptr) { *error = own_error; }                                              \
+    }
+
+#define FORTRAN_ALIAS(symbol, name, count)                                                         \
+    EXPORTED void symbol(P##count Fint* error) __attribute__((alias(#name "_")));
+
+/// Wraps a function in all spellings of its name, and under Open MPI's internal name, by which
+/// mpi_f08 reaches the same function.
+#define FORTRAN_FUNCTION(name, NAME, count, ...)                                                   \
+    FORTRAN_SYMBOL(name##_, mpif, count, __VA_ARGS__)                                              \
+    FORTRAN_ALIAS(name, name, count)                                                               \
+    FORTRAN_ALIAS(name##__, name, count)                                                           \
+    FORTRAN_ALIAS(NAME, name, count)                                                               \
+    FORTRAN_ALIAS(o##name##_f, name, count)
+
+/// The same where the function of mpi_f08, of MPICH or Open MPI, reaches neither MPI_X nor those
+/// names.
+#define FORTRAN_FUNCTION_AND_F08(name, NAME, count, ...)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, __VA_ARGS__)                                               \
+    FORTRAN_SYMBOL(name##_f08_, f08, count, __VA_ARGS__)

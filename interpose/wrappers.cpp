@@ -48,6 +48,26 @@ using namespace nodeaware::interpose;
         return result;                                                                             \
     }
 
+#define POINT_TO_POINT(name, parameters, arguments)                                                \
+    EXPORTED int MPI_##name parameters {                                                           \
+        static constinit Next<int parameters> next("MPI_" #name);                                  \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        const Core* core = active_core();                                                          \
+        if (core == nullptr || core->point_to_point->load(std::memory_order_relaxed) == 0) {       \
+            return next.get() arguments;                                                           \
+        }                                                                                          \
+        const Inside inside;                                                                       \
+        return core->name arguments;                                                               \
+    }
+
+#define BLOCKING(name, parameters, arguments)                                                      \
+    EXPORTED int MPI_##name parameters {                                                           \
+        static constinit Next<int parameters> next("MPI_" #name);                                  \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        flush_engines();                                                                           \
+        return next.get() arguments;                                                               \
+    }
+
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \
@@ -70,6 +90,14 @@ template <class Call> int around_Finalize(Call call) {
     return call();
 }
 
+void flush_engines() {
+    const Core* core = active_core();
+    if (core != nullptr && core->running_engines->load(std::memory_order_relaxed) > 0) {
+        const Inside inside;
+        core->flush();
+    }
+}
+
 void announce_meeting(MPI_Comm comm) {
     const Core* core = active_core();
     if (core == nullptr || core->waiting_communicators->load(std::memory_order_relaxed) == 0) {
@@ -83,88 +111,37 @@ void announce_meeting(MPI_Comm comm) {
 
 #include "interpose/functions.def"
 
-// Waiting for all: the library's operations first, then MPI.
-
-EXPORTED int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    static constinit Next<int(MPI_Request*, MPI_Status*)> next("MPI_Wait");
-    if (next.get() == nullptr) { return no_mpi; }
-    complete(1, request);
-    return next.get()(request, status);
-}
-
-EXPORTED int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-    static constinit Next<int(int, MPI_Request*, MPI_Status*)> next("MPI_Waitall");
-    if (next.get() == nullptr) { return no_mpi; }
-    complete(count, requests);
-    return next.get()(count, requests, statuses);
-}
-
-// Waiting for some: where operations of the library are among them, tests in a loop.
-
-EXPORTED int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-    static constinit Next<int(int, MPI_Request*, int*, MPI_Status*)> next("MPI_Waitany");
-    static constinit Next<int(int, MPI_Request*, int*, int*, MPI_Status*)> test("MPI_Testany");
-    if (next.get() == nullptr || test.get() == nullptr) { return no_mpi; }
-    int result = 0;
-    const bool done = test_until(count, requests, [&] {
-        int flag = 0;
-        result = test.get()(count, requests, index, &flag, status);
-        return result != 0 || flag != 0;
-    });
-    return done ? result : next.get()(count, requests, index, status);
-}
-
-EXPORTED int MPI_Waitsome(int count, MPI_Request* requests, int* done_count, int* indices,
-                          MPI_Status* statuses) {
-    using Function = int(int, MPI_Request*, int*, int*, MPI_Status*);
-    static constinit Next<Function> next("MPI_Waitsome");
-    static constinit Next<Function> test("MPI_Testsome");
-    if (next.get() == nullptr || test.get() == nullptr) { return no_mpi; }
-    int result = 0;
-    const bool done = test_until(count, requests, [&] {
-        result = test.get()(count, requests, done_count, indices, statuses);
-        return result != 0 || *done_count != 0;
-    });
-    return done ? result : next.get()(count, requests, done_count, indices, statuses);
-}
-
-#define TESTING(name, parameters, arguments, count, requests)                                      \
+#define REQUESTS(name, parameters, arguments)                                                      \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \
         if (next.get() == nullptr) { return no_mpi; }                                              \
-        progress(count, requests);                                                                 \
-        return next.get() arguments;                                                               \
+        const Core* core = core_with_requests();                                                   \
+        if (core == nullptr) { return next.get() arguments; }                                      \
+        const Inside inside;                                                                       \
+        return core->name arguments;                                                               \
     }
 
-TESTING(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), 1,
-        request)
-TESTING(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses),
-        (count, requests, flag, statuses), count, requests)
-TESTING(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status),
-        (count, requests, index, flag, status), count, requests)
-TESTING(Testsome,
-        (int count, MPI_Request* requests, int* done_count, int* indices, MPI_Status* statuses),
-        (count, requests, done_count, indices, statuses), count, requests)
-
+REQUESTS(Start, (MPI_Request * request), (request))
+REQUESTS(Startall, (int count, MPI_Request* requests), (count, requests))
+REQUESTS(Wait, (MPI_Request * request, MPI_Status* status), (request, status))
+REQUESTS(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses),
+         (count, requests, statuses))
+REQUESTS(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status),
+         (count, requests, index, status))
+REQUESTS(Waitsome,
+         (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+         (count, requests, done, indices, statuses))
+REQUESTS(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status))
+REQUESTS(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses),
+         (count, requests, flag, statuses))
+REQUESTS(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status),
+         (count, requests, index, flag, status))
+REQUESTS(Testsome,
+         (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
+         (count, requests, done, indices, statuses))
 // The handle itself is passed, whose size differs between MPIs: as wide as a register.
-EXPORTED int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-    static constinit Next<int(MPI_Request, int*, MPI_Status*)> next("MPI_Request_get_status");
-    if (next.get() == nullptr) { return no_mpi; }
-    progress(0, nullptr);
-    return next.get()(request, flag, status);
-}
-
-EXPORTED int MPI_Start(MPI_Request* request) {
-    static constinit Next<int(MPI_Request*)> next("MPI_Start");
-    if (next.get() == nullptr) { return no_mpi; }
-    return start(1, request, [&] { return next.get()(request); });
-}
-
-EXPORTED int MPI_Startall(int count, MPI_Request* requests) {
-    static constinit Next<int(int, MPI_Request*)> next("MPI_Startall");
-    if (next.get() == nullptr) { return no_mpi; }
-    return start(count, requests, [&] { return next.get()(count, requests); });
-}
+REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status),
+         (request, flag, status))
 
 EXPORTED int MPI_Request_free(MPI_Request* request) {
     static constinit Next<int(MPI_Request*)> next("MPI_Request_free");

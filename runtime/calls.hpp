@@ -50,6 +50,7 @@ template <class Fill> class Call {
     }
 
     bool run(int* result) {
+        if (p2p::hub != nullptr) { p2p::hub->flush(); }
         const auto start = Clock::now();
         Selected selected;
         record_.reason = attempt(result, selected);

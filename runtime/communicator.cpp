@@ -1,6 +1,9 @@
 #include "runtime/communicator.hpp"
 
+#include "runtime/point_to_point/hub.hpp"
+
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace nodeaware {
@@ -18,23 +21,42 @@ int delete_communicator(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*
     return MPI_SUCCESS;
 }
 
-/// Teams that communicators of the same ranks may join; only used where no two threads call MPI at
-/// the same time.
-std::vector<std::weak_ptr<Team>>& shared_teams() {
-    static std::vector<std::weak_ptr<Team>> teams;
+/// A team that communicators of the same ranks may join; only used where no two threads call MPI at
+/// the same time. Its number is the same on all ranks.
+struct SharedTeam {
+    std::weak_ptr<Team> team;
+    int number = 0;
+};
+
+/// In ascending order of number.
+std::vector<SharedTeam>& shared_teams() {
+    static std::vector<SharedTeam> teams;
     return teams;
 }
 
+/// Collective over `comm`. What is under way on a freed communicator keeps its team alive longer on
+/// some ranks than on others (in MPICH operations of MPI itself do, too, for they delay the
+/// deletion of attributes), so the ranks compare what they have found.
 std::shared_ptr<Team> find_shared_team(MPI_Comm comm) {
     auto& teams = shared_teams();
-    teams.erase(
-        std::remove_if(teams.begin(), teams.end(), [](const auto& team) { return team.expired(); }),
-        teams.end());
-    for (const auto& candidate : teams) {
-        auto team = candidate.lock();
-        if (team->has_ranks_of(comm)) { return team; }
-    }
-    return nullptr;
+    std::erase_if(teams, [](const SharedTeam& shared) { return shared.team.expired(); });
+    const auto newest = std::find_if(teams.rbegin(), teams.rend(), [&](const SharedTeam& shared) {
+        return shared.team.lock()->has_ranks_of(comm);
+    });
+    const int number = newest == teams.rend() ? 0 : newest->number;
+    const std::array<int, 2> mine = {number, -number};
+    std::array<int, 2> least = {0, 0};
+    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm);
+    const bool all_have_it = least[0] > 0 && least[0] == -least[1];
+    return all_have_it ? newest->team.lock() : nullptr;
+}
+
+/// Collective over the team.
+void share(const std::shared_ptr<Team>& team) {
+    static int last_number = 0;
+    const int next = last_number + 1;
+    MPI_CALL(Allreduce, &next, &last_number, 1, MPI_INT, MPI_MAX, team->comm());
+    shared_teams().push_back({team, last_number});
 }
 
 } // namespace
@@ -96,6 +118,7 @@ void Communicator::wait_no_longer() {
 
 Communicator::~Communicator() {
     wait_no_longer();
+    if (p2p::hub != nullptr) { p2p::hub->forget(point_to_point.get()); }
     // Operations under way need the team's communicator longer than this collective call lasts, and
     // nobody may free it alone.
     if (lane_ != nullptr && lane_.use_count() > 1) { team_->leave_communicator(); }
@@ -136,7 +159,7 @@ void Communicator::find_team(MPI_Comm comm, const World& world) {
     if (team_ == nullptr) {
         obstacle_ = Reason::no_resources;
     } else if (!world.threads_at_once) {
-        shared_teams().push_back(team_);
+        share(team_);
     }
 }
 

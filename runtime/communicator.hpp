@@ -13,6 +13,8 @@
 
 namespace nodeaware {
 
+class PointToPoint;
+
 /// Communicators that wait for a meeting.
 extern std::atomic<int> waiting_communicators;
 
@@ -51,6 +53,10 @@ class Communicator {
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
+
+    /// Point-to-point messages; nullptr if they are of no interest.
+    std::shared_ptr<PointToPoint> point_to_point;
+    bool has_point_to_point = false; ///< the above has been looked into
 
   private:
     void wait_no_longer();

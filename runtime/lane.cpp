@@ -1,5 +1,6 @@
 #include "runtime/lane.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -12,38 +13,50 @@ namespace {
 constexpr int numbered_operations = 64;
 
 int tags_of_a_lane(const Topology& topology) {
-    return numbered_operations * (topology.nodes() + 1);
+    return numbered_operations * (topology.nodes() + 1) + 1; // the last for point-to-point
 }
 
 /// The first tag of a lane, or nothing if MPI has no tags left for it.
-std::optional<int> first_tag(MPI_Comm comm, const Topology& topology, int number) {
+std::optional<int> first_tag(const Topology& topology, int number) {
     int* upper_bound = nullptr;
     int found = 0;
-    MPI_CALL(Comm_get_attr, comm, MPI_TAG_UB, &upper_bound, &found);
+    // Open MPI tells it for MPI_COMM_WORLD only.
+    MPI_CALL(Comm_get_attr, MPI_COMM_WORLD, MPI_TAG_UB, &upper_bound, &found);
     const int64_t tags = tags_of_a_lane(topology);
     const int64_t first = tags::first_nonblocking + tags * number;
     if (found == 0 || first + tags > *upper_bound) { return std::nullopt; }
     return static_cast<int>(first);
 }
 
+/// Size of the region of gathered::region_bytes() that `part` takes; a multiple of a cache line,
+/// for ranks must not share one.
+uint64_t bytes_of(const gathered::OwnPart& part) {
+    const uint64_t lists =
+        sizeof(uint64_t) + sizeof(gathered::Contribution) * part.contributions.size();
+    return (lists + part.contributed_bytes + 63) / 64 * 64;
+}
+
 } // namespace
 
 std::shared_ptr<Lane> Lane::create(std::shared_ptr<Team> team, int number) {
     const Topology& topology = team->topology();
-    const std::optional<int> tag = first_tag(team->comm(), topology, number);
+    const std::optional<int> tag = first_tag(topology, number);
     if (!tag) { return nullptr; }
     const MPI_Comm comm = team->comm();
     std::shared_ptr<Lane> lane(new Lane(std::move(team)));
     lane->first_tag_ = *tag;
     const LocalGroup group(comm, topology.ranks_of(lane->node_), lane->local_);
-    const size_t data_at = sizeof(Set) * sets;
     const uint64_t ranks = static_cast<uint64_t>(topology.ranks_on(lane->node_));
-    lane->memory_ = SharedMemory::create(group, data_at + sets * ranks * lane->region_bytes_);
+    const size_t positions_at = sizeof(Set) * window;
+    const size_t data_at = positions_at + sizeof(uint64_t) * window * ranks;
+    lane->memory_ = SharedMemory::create(group, data_at + ranks * lane->bytes_of_a_rank_);
     const int mine = lane->memory_.data() != nullptr ? 1 : 0;
     int all = 0;
     MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm);
     if (all == 0) { return nullptr; }
     lane->sets_ = std::launder(reinterpret_cast<Set*>(lane->memory_.data()));
+    lane->positions_ =
+        std::launder(reinterpret_cast<uint64_t*>(lane->memory_.data() + positions_at));
     lane->data_ = lane->memory_.data() + data_at;
     return lane;
 }
@@ -53,26 +66,47 @@ Lane::Lane(std::shared_ptr<Team> team) : team_(std::move(team)), parameters_(tea
     parameters_.arena_bytes /= 4; // several operations may be under way
     node_ = topology.node_of(team_->rank());
     local_ = topology.local_of(team_->rank());
-    region_bytes_ = gathered::region_bytes(topology, node_, parameters_.arena_bytes);
+    const uint64_t largest = gathered::region_bytes(topology, node_, parameters_.arena_bytes);
+    bytes_of_a_rank_ = std::max(largest_contributions * largest, window * small_contribution);
 }
 
-tags::Tags Lane::tags_of(uint32_t operation) const {
+tags::Tags Lane::tags_of(uint64_t operation) const {
     const int nodes = team_->topology().nodes();
     const int first = first_tag_ + static_cast<int>(operation % numbered_operations) * (nodes + 1);
     return {first, first + 1 + node_, true, first + 1};
 }
 
-bool Lane::is_open(uint32_t operation) const {
-    return operation == arrived_ &&
-           set_of(operation).released.load(std::memory_order_acquire) == operation / sets;
+bool Lane::is_released(uint64_t operation) const {
+    return set_of(operation).released.load(std::memory_order_acquire) > operation / window;
 }
 
-std::byte* Lane::region(uint32_t operation, int local) const {
+int Lane::point_to_point_tag() const { return first_tag_ + tags_of_a_lane(team_->topology()) - 1; }
+
+bool Lane::make_room(uint64_t operation, const gathered::OwnPart& part) {
+    if (operation != arrived_ || (operation >= window && !is_released(operation - window))) {
+        return false;
+    }
+    std::erase_if(held_, [this](const Held& held) { return is_released(held.operation); });
+    const uint64_t wanted = bytes_of(part);
+    uint64_t begin = 0; // as low as possible, so that few pages are ever used
+    auto next = held_.begin();
+    for (; next != held_.end() && next->begin - begin < wanted; ++next) { begin = next->end; }
+    if (begin + wanted > bytes_of_a_rank_) { return false; }
+    held_.insert(next, {operation, begin, begin + wanted});
+    position(operation, local_) = begin;
+    return true;
+}
+
+uint64_t& Lane::position(uint64_t operation, int local) const {
     const auto ranks = static_cast<uint64_t>(team_->topology().ranks_on(node_));
-    return data_ + (operation % sets * ranks + static_cast<uint64_t>(local)) * region_bytes_;
+    return positions_[operation % window * ranks + static_cast<uint64_t>(local)];
 }
 
-std::byte* Lane::contribute(uint32_t operation, const gathered::OwnPart& part) {
+std::byte* Lane::region(uint64_t operation, int local) const {
+    return data_ + static_cast<uint64_t>(local) * bytes_of_a_rank_ + position(operation, local);
+}
+
+std::byte* Lane::contribute(uint64_t operation, const gathered::OwnPart& part) {
     std::byte* next = region(operation, local_);
     const uint64_t count = part.contributions.size();
     std::memcpy(next, &count, sizeof count);
@@ -83,14 +117,14 @@ std::byte* Lane::contribute(uint32_t operation, const gathered::OwnPart& part) {
     return next + sizeof(gathered::Contribution) * count;
 }
 
-bool Lane::arrive(uint32_t operation) {
+bool Lane::arrive(uint64_t operation) {
     ++arrived_;
     const auto ranks = static_cast<uint64_t>(team_->topology().ranks_on(node_));
     const uint64_t before = set_of(operation).arrivals.fetch_add(1, std::memory_order_acq_rel);
-    return before + 1 == ranks * (operation / sets + 1);
+    return before + 1 == ranks * (operation / window + 1);
 }
 
-Lane::Contributed Lane::contributed(uint32_t operation, int local) const {
+Lane::Contributed Lane::contributed(uint64_t operation, int local) const {
     std::byte* next = region(operation, local);
     uint64_t count = 0;
     std::memcpy(&count, next, sizeof count);
@@ -104,8 +138,8 @@ Lane::Contributed Lane::contributed(uint32_t operation, int local) const {
     return result;
 }
 
-void Lane::release(uint32_t operation) {
-    set_of(operation).released.store(operation / sets + 1, std::memory_order_release);
+void Lane::release(uint64_t operation) {
+    set_of(operation).released.store(operation / window + 1, std::memory_order_release);
 }
 
 } // namespace nodeaware

@@ -2,6 +2,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/nonblocking.hpp"
+#include "runtime/point_to_point/hub.hpp"
 #include "runtime/report.hpp"
 #include "runtime/selection.hpp"
 #include "runtime/world.hpp"
@@ -13,6 +14,7 @@ struct Library {
     World world;
     Report report;
     Nonblocking nonblocking{report};
+    Hub hub{world, nonblocking};
 };
 
 /// Moves the messages of `exchange`, which belong to a call on `comm`, as selected. Collective

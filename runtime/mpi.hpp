@@ -13,6 +13,8 @@
     X(Allreduce)                                                                                   \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
+    X(Bsend)                                                                                       \
+    X(Bsend_init)                                                                                  \
     X(Cancel)                                                                                      \
     X(Cart_create)                                                                                 \
     X(Cart_shift)                                                                                  \
@@ -38,6 +40,7 @@
     X(Errhandler_free)                                                                             \
     X(Error_string)                                                                                \
     X(Get_count)                                                                                   \
+    X(Get_elements_x)                                                                              \
     X(Get_library_version)                                                                         \
     X(Graph_neighbors)                                                                             \
     X(Graph_neighbors_count)                                                                       \
@@ -45,24 +48,48 @@
     X(Grequest_start)                                                                              \
     X(Group_free)                                                                                  \
     X(Group_translate_ranks)                                                                       \
+    X(Ibsend)                                                                                      \
+    X(Improbe)                                                                                     \
+    X(Imrecv)                                                                                      \
     X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
+    X(Irsend)                                                                                      \
     X(Isend)                                                                                       \
+    X(Issend)                                                                                      \
+    X(Mprobe)                                                                                      \
+    X(Mrecv)                                                                                       \
     X(Neighbor_alltoall)                                                                           \
     X(Neighbor_alltoallv)                                                                          \
     X(Neighbor_alltoallw)                                                                          \
     X(Pack)                                                                                        \
+    X(Probe)                                                                                       \
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
     X(Recv_init)                                                                                   \
     X(Reduce)                                                                                      \
     X(Request_free)                                                                                \
+    X(Request_get_status)                                                                          \
+    X(Rsend)                                                                                       \
+    X(Rsend_init)                                                                                  \
     X(Send)                                                                                        \
+    X(Send_init)                                                                                   \
+    X(Sendrecv)                                                                                    \
+    X(Sendrecv_replace)                                                                            \
+    X(Ssend)                                                                                       \
+    X(Ssend_init)                                                                                  \
+    X(Start)                                                                                       \
+    X(Startall)                                                                                    \
     X(Status_set_cancelled)                                                                        \
     X(Status_set_elements)                                                                         \
+    X(Status_set_elements_x)                                                                       \
+    X(Test)                                                                                        \
     X(Test_cancelled)                                                                              \
+    X(Testall)                                                                                     \
+    X(Testany)                                                                                     \
     X(Testsome)                                                                                    \
     X(Topo_test)                                                                                   \
+    X(Type_commit)                                                                                 \
+    X(Type_contiguous)                                                                             \
     X(Type_create_keyval)                                                                          \
     X(Type_dup)                                                                                    \
     X(Type_free)                                                                                   \
@@ -73,11 +100,28 @@
     X(Type_get_true_extent_x)                                                                      \
     X(Type_set_attr)                                                                               \
     X(Type_size_x)                                                                                 \
-    X(Unpack)
+    X(Unpack)                                                                                      \
+    X(Wait)                                                                                        \
+    X(Waitall)                                                                                     \
+    X(Waitany)                                                                                     \
+    X(Waitsome)
 
 #define NODEAWARE_MPI_LARGE_FUNCTIONS(X)                                                           \
     X(Isend_c)                                                                                     \
-    X(Irecv_c)
+    X(Irecv_c)                                                                                     \
+    X(Send_c)                                                                                      \
+    X(Bsend_c)                                                                                     \
+    X(Ssend_c)                                                                                     \
+    X(Rsend_c)                                                                                     \
+    X(Ibsend_c)                                                                                    \
+    X(Issend_c)                                                                                    \
+    X(Irsend_c)                                                                                    \
+    X(Send_init_c)                                                                                 \
+    X(Bsend_init_c)                                                                                \
+    X(Ssend_init_c)                                                                                \
+    X(Rsend_init_c)                                                                                \
+    X(Recv_c)                                                                                      \
+    X(Recv_init_c)
 
 namespace nodeaware {
 

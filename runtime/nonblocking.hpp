@@ -52,6 +52,9 @@ class Nonblocking {
     void make_persistent(std::shared_ptr<Lane> lane, Exchange exchange, const CallRecord& record,
                          MPI_Request* request);
 
+    /// Operations are under way. For programs in which one thread at a time calls MPI.
+    bool is_busy() const { return !under_way_.empty(); }
+
     void started(std::span<const MPI_Request> requests);
     void freed(MPI_Request request);
 

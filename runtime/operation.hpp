@@ -24,9 +24,10 @@ enum class Operation {
     ineighbor_alltoallw,
     ineighbor_allgather,
     ineighbor_allgatherv,
+    point_to_point,
 };
 
-inline constexpr std::array<std::string_view, 16> operation_names = {
+inline constexpr std::array<std::string_view, 17> operation_names = {
     "alltoall",
     "alltoallv",
     "alltoallw",
@@ -43,6 +44,7 @@ inline constexpr std::array<std::string_view, 16> operation_names = {
     "ineighbor_alltoallw",
     "ineighbor_allgather",
     "ineighbor_allgatherv",
+    "p2p",
 };
 
 inline constexpr size_t operation_count = operation_names.size();

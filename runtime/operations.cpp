@@ -1,25 +1,15 @@
 // The core of the library for one MPI: the hooks that the preloaded library calls.
 
-#include "runtime/backoff.hpp"
-#include "runtime/calls.hpp"
 #include "runtime/fills.hpp"
+#include "runtime/request_functions.hpp"
 
-#include <algorithm>
-#include <span>
 #include <tuple>
 
 namespace nodeaware {
 
 namespace {
 
-using fills::native;
-
-MPI_Request* native(abi::MPI_Request* request) { return reinterpret_cast<MPI_Request*>(request); }
-
-std::span<const MPI_Request> native(int count, const abi::MPI_Request* requests) {
-    return {reinterpret_cast<const MPI_Request*>(requests),
-            static_cast<size_t>(requests == nullptr ? 0 : std::max(count, 0))};
-}
+using namespace requests;
 
 /// The hooks of one operation, from its fill.
 template <Operation blocking_operation, Operation nonblocking_operation, auto make_fill>
@@ -83,16 +73,12 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   fills::neighbor_allgatherv<Count, Offset>>;
 
-/// Work of a hook that has no result.
-template <class Work> void guarded(Work work) {
-    try {
-        work();
-    } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
-}
-
 void meeting(abi::MPI_Comm comm) {
     if (native(comm) == MPI_COMM_NULL) { return; }
-    guarded([&] { Communicator::meeting(native(comm), library->world); });
+    guarded([&] {
+        Communicator::meeting(native(comm), library->world);
+        if (p2p::hub != nullptr) { p2p::hub->meeting(native(comm)); }
+    });
 }
 
 void created(abi::MPI_Comm* comm) {
@@ -100,29 +86,6 @@ void created(abi::MPI_Comm* comm) {
     if (made == MPI_COMM_NULL) { return; }
     guarded([&] { Communicator::with_lane(made, library->world); });
 }
-
-void started(int count, abi::MPI_Request* requests) {
-    guarded([&] { library->nonblocking.started(native(count, requests)); });
-}
-
-void freed(abi::MPI_Request* request) {
-    if (request == nullptr) { return; }
-    guarded([&] { library->nonblocking.freed(*native(request)); });
-}
-
-bool progress(int count, const abi::MPI_Request* requests) {
-    bool ours = false;
-    guarded([&] { ours = library->nonblocking.progress(native(count, requests)); });
-    return ours;
-}
-
-void complete(int count, const abi::MPI_Request* requests) {
-    guarded([&] {
-        library->nonblocking.complete(native(count, requests), library->world.oversubscribed);
-    });
-}
-
-void pause(uint32_t round) { backoff::pause(round, library->world.oversubscribed); }
 
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
@@ -164,6 +127,10 @@ bool start() {
         made->report.open(made->world);
         Communicator::with_lane(MPI_COMM_WORLD, made->world);
         library = std::move(made);
+        if (library->hub.open()) {
+            p2p::hub = &library->hub;
+            p2p::intercepts.store(1, std::memory_order_relaxed);
+        }
         return true;
     } catch (const BadSettings& error) {
         int rank = 0;
@@ -177,13 +144,42 @@ bool start() {
 }
 
 void stop() {
+    p2p::intercepts.store(0, std::memory_order_relaxed);
     try {
-        library->report.close(library->world);
+        if (p2p::hub != nullptr) { p2p::hub->close(); }
+        p2p::hub = nullptr;
+        library->report.close(library->world, PointToPoint::report());
     } catch (const std::exception& error) { log(LogLevel::warn, "report: {}", error.what()); }
     Communicator::close();
     mpi.Group_free(&library->world.group);
     library.reset();
 }
+
+#define MESSAGES(suffix, Count)                                                                    \
+    .Send##suffix = p2p::send<Count, &Mpi::Send##suffix, &Mpi::Isend##suffix, false>,              \
+    .Bsend##suffix = p2p::send<Count, &Mpi::Bsend##suffix, nullptr, false>,                        \
+    .Ssend##suffix = p2p::send<Count, &Mpi::Ssend##suffix, &Mpi::Issend##suffix, true>,            \
+    .Rsend##suffix = p2p::send<Count, &Mpi::Rsend##suffix, &Mpi::Irsend##suffix, false>,           \
+    .Isend##suffix = p2p::isend<Count, &Mpi::Isend##suffix, false>,                                \
+    .Ibsend##suffix = p2p::isend<Count, &Mpi::Ibsend##suffix, false>,                              \
+    .Issend##suffix = p2p::isend<Count, &Mpi::Issend##suffix, true>,                               \
+    .Irsend##suffix = p2p::isend<Count, &Mpi::Irsend##suffix, false>,                              \
+    .Send_init##suffix =                                                                           \
+        p2p::init<Count, const void*, &Mpi::Send_init##suffix, p2p::Mode::standard>,               \
+    .Bsend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Bsend_init##suffix, p2p::Mode::standard>,              \
+    .Ssend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Ssend_init##suffix, p2p::Mode::synchronous>,           \
+    .Rsend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Rsend_init##suffix, p2p::Mode::standard>,              \
+    .Recv##suffix = p2p::recv<Count, &Mpi::Recv##suffix, &Mpi::Irecv##suffix>,                     \
+    .Irecv##suffix = p2p::irecv<Count, &Mpi::Irecv##suffix>,                                       \
+    .Recv_init##suffix = p2p::init<Count, void*, &Mpi::Recv_init##suffix, p2p::Mode::receive>,     \
+    .Mrecv##suffix = p2p::mrecv<Count>, .Imrecv##suffix = p2p::imrecv<Count>,                      \
+    .Sendrecv##suffix = p2p::sendrecv<Count>,                                                      \
+    .Sendrecv_replace##suffix = p2p::sendrecv_replace<Count>,                                      \
+    .Isendrecv##suffix = p2p::isendrecv<Count>,                                                    \
+    .Isendrecv_replace##suffix = p2p::isendrecv_replace<Count>,
 
 constexpr abi::Core core = {
     .size = sizeof(abi::Core),
@@ -195,11 +191,25 @@ constexpr abi::Core core = {
     .meeting = meeting,
     .created = created,
     .requests = &library_requests,
-    .started = started,
     .freed = freed,
+    .Start = start_request,
+    .Startall = start_requests,
+    .Wait = wait,
+    .Waitall = waitall,
+    .Waitany = waitany,
+    .Waitsome = waitsome,
+    .Test = test,
+    .Testall = testall,
+    .Testany = testany,
+    .Testsome = testsome,
+    .Request_get_status = request_get_status,
+    .started = started,
     .progress = progress,
     .complete = complete,
     .pause = pause,
+    .point_to_point = &p2p::intercepts,
+    .running_engines = &running_engines,
+    .flush = flush,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,
@@ -248,6 +258,37 @@ constexpr abi::Core core = {
     .Neighbor_alltoallw_init_c = Neighbor_alltoallw<abi::MPI_Count>::persistent,
     .Neighbor_allgather_init_c = Neighbor_allgather<abi::MPI_Count>::persistent,
     .Neighbor_allgatherv_init_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    MESSAGES(, int)
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+        MESSAGES(_c, abi::MPI_Count)
+#else
+        .Send_c = nullptr,
+    .Bsend_c = nullptr,
+    .Ssend_c = nullptr,
+    .Rsend_c = nullptr,
+    .Isend_c = nullptr,
+    .Ibsend_c = nullptr,
+    .Issend_c = nullptr,
+    .Irsend_c = nullptr,
+    .Send_init_c = nullptr,
+    .Bsend_init_c = nullptr,
+    .Ssend_init_c = nullptr,
+    .Rsend_init_c = nullptr,
+    .Recv_c = nullptr,
+    .Irecv_c = nullptr,
+    .Recv_init_c = nullptr,
+    .Mrecv_c = nullptr,
+    .Imrecv_c = nullptr,
+    .Sendrecv_c = nullptr,
+    .Sendrecv_replace_c = nullptr,
+    .Isendrecv_c = nullptr,
+    .Isendrecv_replace_c = nullptr,
+#endif
+            .Probe = p2p::probe,
+    .Iprobe = p2p::iprobe,
+    .Mprobe = p2p::mprobe,
+    .Improbe = p2p::improbe,
+    .Cancel = p2p::cancel,
 };
 
 } // namespace

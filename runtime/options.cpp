@@ -67,6 +67,16 @@ uint64_t parse_positive_bytes(std::string_view text) {
     return bytes;
 }
 
+double parse_seconds(std::string_view text) {
+    if (text == "auto") { return -1; }
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0)) {
+        throw BadValue("expected a number of seconds, or auto");
+    }
+    return seconds;
+}
+
 std::vector<int> parse_ppn(std::string_view text) {
     std::vector<int> sizes;
     if (text.empty()) { return sizes; }
@@ -116,7 +126,7 @@ std::vector<OptionRow> make_table() {
         {"DISABLE", "0, 1", "0", "1: leave every call to MPI.",
          [](Options& o, std::string_view v) { o.disable = parse_switch(v); }},
         {"STRATEGY",
-         "auto, native, standard, two_step, three_step, split, hybrid, model; or "
+         "auto, native, standard, two_step, three_step, gathered, split, hybrid, model; or "
          "OPERATION:STRATEGY,...",
          "auto",
          "How operations travel; `nodeaware info` lists strategies and operations. For example "
@@ -139,6 +149,10 @@ std::vector<OptionRow> make_table() {
          [](Options& o, std::string_view v) {
              o.parameters.arena_bytes = parse_positive_bytes(v);
          }},
+        {"BATCH_TIMEOUT", "auto, or seconds", "auto",
+         "How long a message of a learned batch waits for those of other ranks that are to travel "
+         "with it. auto: the time of some twenty messages.",
+         [](Options& o, std::string_view v) { o.batch_timeout = parse_seconds(v); }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that "

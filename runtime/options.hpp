@@ -40,6 +40,7 @@ struct Options {
     bool report = false;
     std::string trace;
     bool strict = false;
+    double batch_timeout = -1; ///< seconds; negative: from the model
 
     Options(); ///< the defaults
     const Choice& choice(Operation operation) const {

@@ -3,10 +3,10 @@
 namespace nodeaware {
 
 PendingExchange::Part::Part(Schedule compiled, const Lane& lane, Team& team,
-                            const Exchange& exchange, uint32_t operation)
+                            const Exchange& exchange, uint64_t operation)
     : schedule(std::move(compiled)), memory(schedule.arena_bytes, schedule.counters),
       machine(team.comm(), team.topology(), memory, exchange, lane.tags_of(operation)),
-      execution(schedule, machine, operation, false) {}
+      execution(schedule, machine, static_cast<uint32_t>(operation), false) {}
 
 PendingExchange::PendingExchange(std::shared_ptr<Lane> lane, Exchange exchange)
     : lane_(std::move(lane)), exchange_(std::move(exchange)), operation_(lane_->next_operation()) {
@@ -20,7 +20,7 @@ PendingExchange::PendingExchange(std::shared_ptr<Lane> lane, Exchange exchange)
 
 bool PendingExchange::progress() {
     if (!has_begun_) {
-        if (!lane_->is_open(operation_)) { return false; }
+        if (!lane_->make_room(operation_, own_part_)) { return false; }
         begin();
     }
     const bool own_is_done = own_->execution.progress();

@@ -29,7 +29,7 @@ class PendingExchange {
     /// A schedule and what executes it.
     struct Part {
         Part(Schedule compiled, const Lane& lane, Team& team, const Exchange& exchange,
-             uint32_t operation);
+             uint64_t operation);
         Schedule schedule;
         OwnMemory memory;
         MpiMachine machine;
@@ -42,7 +42,7 @@ class PendingExchange {
 
     std::shared_ptr<Lane> lane_;
     Exchange exchange_;
-    const uint32_t operation_;
+    const uint64_t operation_;
     bool has_begun_ = false;
     gathered::OwnPart own_part_;
     std::optional<Part> own_;

@@ -61,7 +61,7 @@ void Report::write_trace(const CallRecord& record) {
     }
 }
 
-void Report::close(const World& world) {
+void Report::close(const World& world, const std::vector<Note>& notes) {
     if (trace_ >= 0) { ::close(trace_); }
     trace_ = -1;
     if (!world.options.report) { return; }
@@ -73,6 +73,8 @@ void Report::close(const World& world) {
     const size_t learning = mine.size();
     mine.push_back(measured_calls_);
     mine.push_back(learning_nanoseconds_);
+    const size_t first_note = mine.size();
+    for (const Note& note : notes) { mine.push_back(note.value); }
     std::vector<unsigned long long> sums(mine.size());
     MPI_CALL(Reduce, mine.data(), sums.data(), static_cast<int>(mine.size()),
              MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -109,6 +111,10 @@ void Report::close(const World& world) {
             fmt::format("  learning: {} calls measured to compare strategies, which took {:.6f} s "
                         "more than the best\n",
                         sums[learning], static_cast<double>(sums[learning + 1]) * 1e-9);
+    }
+    for (size_t i = 0; i < notes.size(); ++i) {
+        if (sums[first_note + i] == 0) { continue; }
+        text += fmt::format("  {}: {}\n", notes[i].text, sums[first_note + i]);
     }
     std::fputs(text.c_str(), stderr);
 }

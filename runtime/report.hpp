@@ -35,9 +35,15 @@ class Report {
     bool wants_times() const { return wants_times_; }
     void add(const CallRecord& record);
 
+    /// A number beside the calls, for the report.
+    struct Note {
+        std::string_view text;
+        uint64_t value = 0;
+    };
+
     /// Collective over MPI_COMM_WORLD: rank 0 prints the sums over all ranks, if the options ask
-    /// for it.
-    void close(const World& world);
+    /// for it. The `notes` have the same texts on all ranks; sums of 0 are not printed.
+    void close(const World& world, const std::vector<Note>& notes);
 
   private:
     enum Column {

@@ -209,7 +209,8 @@ class OwnCompiler {
 } // namespace
 
 uint64_t region_bytes(const Topology& topology, int node, uint64_t arena_bytes) {
-    return arena_bytes / static_cast<uint64_t>(topology.ranks_on(node)) / alignment * alignment;
+    const uint64_t share = arena_bytes / static_cast<uint64_t>(topology.ranks_on(node));
+    return std::max(share, alignment) / alignment * alignment; // the number is always there
 }
 
 uint64_t limit(const Topology& topology, int source, const Parameters& parameters) {

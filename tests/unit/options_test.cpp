@@ -65,6 +65,17 @@ TEST(Options, StrategyForAllOrForOne) {
     EXPECT_EQ(choice(read, Operation::alltoall).kind, Choice::Kind::native);
     EXPECT_EQ(choice(read, Operation::alltoallv).strategy, find_strategy("split"));
     EXPECT_EQ(choice(read, Operation::neighbor_alltoallv).kind, Choice::Kind::automatic);
+    read = read_options({"NODEAWARE_STRATEGY=gathered,ialltoallv:native"});
+    EXPECT_TRUE(read.complaints.empty());
+    EXPECT_EQ(choice(read, Operation::alltoallv).strategy, find_strategy("gathered"));
+    EXPECT_EQ(choice(read, Operation::ialltoallv).kind, Choice::Kind::native);
+}
+
+TEST(Options, TheDocumentationNamesEveryStrategy) {
+    const std::string_view values = option_table()[1].values;
+    for (const Strategy& strategy : strategies()) {
+        EXPECT_NE(values.find(strategy.name), std::string_view::npos) << strategy.name;
+    }
 }
 
 TEST(Options, BadValuesLeaveTheDefaultAndAComplaint) {

@@ -43,6 +43,27 @@ std::string operation_names() {
     return names;
 }
 
+std::string operation_help() {
+    std::string text = "Operations:";
+    std::size_t column = 100; // of the line that is being filled
+    for (const Operation& operation : operations()) {
+        const std::string name = " " + std::string(operation.name);
+        if (column + name.size() > 100) {
+            text += "\n ";
+            column = 1;
+        }
+        text += name;
+        column += name.size();
+    }
+    return text +
+           "\n"
+           "  i...: begun and waited for at once. persistent_...: made once, then started and "
+           "waited for.\n"
+           "  p2p: MPI_Irecv, MPI_Isend, MPI_Waitall. p2p_send: MPI_Irecv, MPI_Send one by "
+           "one, MPI_Wait one\n"
+           "  by one. p2p_persistent: requests made once, then MPI_Startall, MPI_Waitall.";
+}
+
 void add_measurement_options(CLI::App& app, Options& options) {
     Settings& settings = options.settings;
     app.add_option("--iterations", settings.iterations, "Timed calls per repeat and form")
@@ -98,7 +119,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--print-messages", options.print_messages,
                  "Only print each message of the patterns: source destination bytes");
     app.add_option("--json", options.json, "Write everything to this file");
-    app.footer("Patterns:\n" + pattern_help() + "\nOperations:\n  " + operation_names());
+    app.footer("Patterns:\n" + pattern_help() + "\n" + operation_help());
 }
 
 // From what is on the command line to what the measurement takes.

@@ -50,13 +50,13 @@ void note(WrongData& wrong, const WrongData& found) {
 
 std::vector<Message> apply_rule(std::vector<Message> messages, BlockRule rule) {
     if (rule == BlockRule::per_message) return messages;
+    const bool equal = rule == BlockRule::equal_messages || rule == BlockRule::one_size;
     const auto smaller = [](const Message& a, const Message& b) { return a.bytes < b.bytes; };
     for (auto begin = messages.begin(); begin != messages.end();) {
-        const auto end = rule == BlockRule::one_size
-                             ? messages.end()
-                             : std::find_if(begin, messages.end(), [&](const Message& m) {
-                                   return m.source != begin->source;
-                               });
+        const auto end =
+            equal ? messages.end() : std::find_if(begin, messages.end(), [&](const Message& m) {
+                return m.source != begin->source;
+            });
         const std::int64_t bytes = std::max_element(begin, end, smaller)->bytes;
         for (; begin != end; ++begin) begin->bytes = bytes;
     }
@@ -82,7 +82,8 @@ LargestBuffer largest_buffer(const std::vector<Message>& messages, int ranks) {
 }
 
 Buffers::Buffers(const std::vector<Message>& messages, int rank, const Placement& placement)
-    : rank_(rank), one_block_(placement.rule != BlockRule::per_message) {
+    : rank_(rank),
+      one_block_(placement.rule == BlockRule::per_source || placement.rule == BlockRule::one_size) {
     int send_end = gap;
     int receive_end = gap;
     for (const Message& message : messages) {

@@ -11,9 +11,10 @@ namespace bench {
 
 // How an operation turns the messages of a pattern into its own.
 enum class BlockRule {
-    per_message, // every message as the pattern has it
-    per_source,  // a rank sends one block, of its largest size, to all its neighbours
-    one_size     // the same, and all ranks' blocks have the same size
+    per_message,    // every message as the pattern has it
+    equal_messages, // every message with the size of the largest
+    per_source,     // a rank sends one block, of its largest size, to all its neighbours
+    one_size        // the same, and all ranks' blocks have the same size
 };
 
 struct Placement {

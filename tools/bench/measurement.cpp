@@ -51,6 +51,10 @@ class Measurement {
         // These start from the control communicator: to be the first use of their own.
         for (Contender& contender : contenders_)
             contender.result.first = slowest(one_call(contender, common_start_, control_));
+        // A library may leave the first nonblocking call on a communicator to MPI and set itself up
+        // when all ranks meet there, as they do in applications.
+        for (Contender& contender : contenders_)
+            check(MPI_Barrier(contender.call.comm), "MPI_Barrier");
         for (int i = 0; i < settings_.warmup; ++i) {
             for (Contender& contender : contenders_)
                 one_call(contender, common_start_, start_comm());

@@ -14,77 +14,92 @@ unsigned char* first_block(unsigned char* data, const std::vector<Block>& blocks
     return blocks.empty() ? data : data + blocks[0].offset;
 }
 
-void alltoall(Call& c) {
-    Buffers& b = *c.buffers;
-    check(c.form->alltoall(first_block(b.send_data(), b.sends()), common_bytes(b.sends()), MPI_BYTE,
-                           first_block(b.receive_data(), b.receives()), common_bytes(b.receives()),
-                           MPI_BYTE, c.comm),
-          "Alltoall");
+// The arguments of the operations, whatever their form: `more` is what follows the communicator.
+struct Equal {
+    template <class Function, class... More>
+    static int call(Call& c, Function function, More... more) {
+        Buffers& b = *c.buffers;
+        return function(first_block(b.send_data(), b.sends()), common_bytes(b.sends()), MPI_BYTE,
+                        first_block(b.receive_data(), b.receives()), common_bytes(b.receives()),
+                        MPI_BYTE, c.comm, more...);
+    }
+};
+
+struct Counted {
+    template <class Function, class... More>
+    static int call(Call& c, Function function, More... more) {
+        return function(c.buffers->send_data(), c.send.counts.data(), c.send.displacements.data(),
+                        MPI_BYTE, c.buffers->receive_data(), c.receive.counts.data(),
+                        c.receive.displacements.data(), MPI_BYTE, c.comm, more...);
+    }
+};
+
+struct Typed {
+    template <class Function, class... More>
+    static int call(Call& c, Function function, More... more) {
+        return function(c.buffers->send_data(), c.send.counts.data(), c.send.displacements.data(),
+                        c.send.types.data(), c.buffers->receive_data(), c.receive.counts.data(),
+                        c.receive.displacements.data(), c.receive.types.data(), c.comm, more...);
+    }
+};
+
+struct NeighborTyped {
+    template <class Function, class... More>
+    static int call(Call& c, Function function, More... more) {
+        return function(
+            c.buffers->send_data(), c.send.counts.data(), c.send.byte_displacements.data(),
+            c.send.types.data(), c.buffers->receive_data(), c.receive.counts.data(),
+            c.receive.byte_displacements.data(), c.receive.types.data(), c.comm, more...);
+    }
+};
+
+struct Gathered {
+    template <class Function, class... More>
+    static int call(Call& c, Function function, More... more) {
+        Buffers& b = *c.buffers;
+        return function(first_block(b.send_data(), b.sends()), common_bytes(b.sends()), MPI_BYTE,
+                        b.receive_data(), c.receive.counts.data(), c.receive.displacements.data(),
+                        MPI_BYTE, c.comm, more...);
+    }
+};
+
+template <class Shape, auto function> void blocking(Call& c) {
+    check(Shape::call(c, c.form->*function), c.name);
 }
 
-void alltoallv(Call& c) {
-    check(c.form->alltoallv(c.buffers->send_data(), c.send.counts.data(),
-                            c.send.displacements.data(), MPI_BYTE, c.buffers->receive_data(),
-                            c.receive.counts.data(), c.receive.displacements.data(), MPI_BYTE,
-                            c.comm),
-          "Alltoallv");
+template <class Shape, auto function> void nonblocking(Call& c) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(Shape::call(c, c.form->*function, &request), c.name);
+    check(c.form->wait(&request, MPI_STATUS_IGNORE), "Wait");
 }
 
-void alltoallw(Call& c) {
-    check(c.form->alltoallw(c.buffers->send_data(), c.send.counts.data(),
-                            c.send.displacements.data(), c.send.types.data(),
-                            c.buffers->receive_data(), c.receive.counts.data(),
-                            c.receive.displacements.data(), c.receive.types.data(), c.comm),
-          "Alltoallw");
+// Of persistent operations the requests are made in the first call, whose time includes all set-up.
+template <class Shape, auto function> void persistent(Call& c) {
+    if (c.requests.empty()) {
+        MPI_Request& request = c.requests.emplace_back(MPI_REQUEST_NULL);
+        check(Shape::call(c, c.form->*function, MPI_INFO_NULL, &request), c.name);
+    }
+    check(c.form->start(&c.requests[0]), "Start");
+    check(c.form->wait(&c.requests[0], MPI_STATUS_IGNORE), "Wait");
 }
 
-void neighbor_alltoallv(Call& c) {
-    check(c.form->neighbor_alltoallv(c.buffers->send_data(), c.send.counts.data(),
-                                     c.send.displacements.data(), MPI_BYTE,
-                                     c.buffers->receive_data(), c.receive.counts.data(),
-                                     c.receive.displacements.data(), MPI_BYTE, c.comm),
-          "Neighbor_alltoallv");
-}
-
-void neighbor_alltoallw(Call& c) {
-    check(c.form->neighbor_alltoallw(
-              c.buffers->send_data(), c.send.counts.data(), c.send.byte_displacements.data(),
-              c.send.types.data(), c.buffers->receive_data(), c.receive.counts.data(),
-              c.receive.byte_displacements.data(), c.receive.types.data(), c.comm),
-          "Neighbor_alltoallw");
-}
-
-void neighbor_allgather(Call& c) {
-    Buffers& b = *c.buffers;
-    check(c.form->neighbor_allgather(first_block(b.send_data(), b.sends()), common_bytes(b.sends()),
-                                     MPI_BYTE, first_block(b.receive_data(), b.receives()),
-                                     common_bytes(b.receives()), MPI_BYTE, c.comm),
-          "Neighbor_allgather");
-}
-
-void neighbor_allgatherv(Call& c) {
-    Buffers& b = *c.buffers;
-    check(c.form->neighbor_allgatherv(first_block(b.send_data(), b.sends()),
-                                      common_bytes(b.sends()), MPI_BYTE, b.receive_data(),
-                                      c.receive.counts.data(), c.receive.displacements.data(),
-                                      MPI_BYTE, c.comm),
-          "Neighbor_allgatherv");
-}
-
-// Receives first, as applications do: MPI_Irecv and MPI_Isend, or their persistent counterparts.
-template <typename PostReceive, typename PostSend>
-void post_all(Call& c, PostReceive post_receive, PostSend post_send) {
+// By MPI_Irecv or MPI_Recv_init.
+template <typename Post> void post_receives(Call& c, Post post) {
     Buffers& b = *c.buffers;
     c.requests.clear();
     c.requests.reserve(b.receives().size() + b.sends().size() + 1); // never a null pointer
     for (const Block& block : b.receives()) {
-        check(post_receive(b.receive_data() + block.offset, block.bytes, MPI_BYTE, block.peer, tag,
-                           c.comm, &c.requests.emplace_back(MPI_REQUEST_NULL)),
+        check(post(b.receive_data() + block.offset, block.bytes, MPI_BYTE, block.peer, tag, c.comm,
+                   &c.requests.emplace_back(MPI_REQUEST_NULL)),
               "receive");
     }
+}
+
+template <typename Post> void post_sends(Call& c, Post post) {
+    Buffers& b = *c.buffers;
     for (const Block& block : b.sends()) {
-        check(post_send(b.send_data() + block.offset, block.bytes, MPI_BYTE, block.peer, tag,
-                        c.comm, &c.requests.emplace_back(MPI_REQUEST_NULL)),
+        check(post(b.send_data() + block.offset, block.bytes, MPI_BYTE, block.peer, tag, c.comm,
+                   &c.requests.emplace_back(MPI_REQUEST_NULL)),
               "send");
     }
 }
@@ -95,14 +110,31 @@ void wait_for_all(Call& c) {
           "Waitall");
 }
 
+// Receives first, as applications do.
 void p2p(Call& c) {
-    post_all(c, c.form->irecv, c.form->isend);
+    post_receives(c, c.form->irecv);
+    post_sends(c, c.form->isend);
     wait_for_all(c);
 }
 
-// The requests are made in the first call, whose time includes all set-up.
-void persistent(Call& c) {
-    if (c.requests.empty()) post_all(c, c.form->recv_init, c.form->send_init);
+// The commonest halo exchange.
+void p2p_send(Call& c) {
+    Buffers& b = *c.buffers;
+    post_receives(c, c.form->irecv);
+    for (const Block& block : b.sends()) {
+        check(c.form->send(b.send_data() + block.offset, block.bytes, MPI_BYTE, block.peer, tag,
+                           c.comm),
+              "Send");
+    }
+    for (MPI_Request& request : c.requests)
+        check(c.form->wait(&request, MPI_STATUS_IGNORE), "Wait");
+}
+
+void p2p_persistent(Call& c) {
+    if (c.requests.empty()) {
+        post_receives(c, c.form->recv_init);
+        post_sends(c, c.form->send_init);
+    }
     check(c.form->startall(static_cast<int>(c.requests.size()), c.requests.data()), "Startall");
     wait_for_all(c);
 }
@@ -139,19 +171,46 @@ std::vector<int> peers(const std::vector<Block>& blocks) {
 const std::vector<Operation>& operations() {
     constexpr Placement messages{BlockRule::per_message, false};
     constexpr Placement packed{BlockRule::per_message, true};
+    constexpr Placement equal_messages{BlockRule::equal_messages, true};
     constexpr Placement block_per_rank{BlockRule::per_source, false};
     constexpr Placement equal_blocks{BlockRule::one_size, true};
     //   name, neighborhood, only_uniform, typed, placement, call
     static const std::vector<Operation> table{
-        {"alltoall", false, true, false, packed, alltoall},
-        {"alltoallv", false, false, false, messages, alltoallv},
-        {"alltoallw", false, false, true, messages, alltoallw},
-        {"neighbor_alltoallv", true, false, false, messages, neighbor_alltoallv},
-        {"neighbor_alltoallw", true, false, true, messages, neighbor_alltoallw},
-        {"neighbor_allgather", true, false, false, equal_blocks, neighbor_allgather},
-        {"neighbor_allgatherv", true, false, false, block_per_rank, neighbor_allgatherv},
+        {"alltoall", false, true, false, packed, blocking<Equal, &Form::alltoall>},
+        {"alltoallv", false, false, false, messages, blocking<Counted, &Form::alltoallv>},
+        {"alltoallw", false, false, true, messages, blocking<Typed, &Form::alltoallw>},
+        {"neighbor_alltoall", true, false, false, equal_messages,
+         blocking<Equal, &Form::neighbor_alltoall>},
+        {"neighbor_alltoallv", true, false, false, messages,
+         blocking<Counted, &Form::neighbor_alltoallv>},
+        {"neighbor_alltoallw", true, false, true, messages,
+         blocking<NeighborTyped, &Form::neighbor_alltoallw>},
+        {"neighbor_allgather", true, false, false, equal_blocks,
+         blocking<Equal, &Form::neighbor_allgather>},
+        {"neighbor_allgatherv", true, false, false, block_per_rank,
+         blocking<Gathered, &Form::neighbor_allgatherv>},
+        {"ialltoall", false, true, false, packed, nonblocking<Equal, &Form::ialltoall>},
+        {"ialltoallv", false, false, false, messages, nonblocking<Counted, &Form::ialltoallv>},
+        {"ialltoallw", false, false, true, messages, nonblocking<Typed, &Form::ialltoallw>},
+        {"ineighbor_alltoall", true, false, false, equal_messages,
+         nonblocking<Equal, &Form::ineighbor_alltoall>},
+        {"ineighbor_alltoallv", true, false, false, messages,
+         nonblocking<Counted, &Form::ineighbor_alltoallv>},
+        {"ineighbor_alltoallw", true, false, true, messages,
+         nonblocking<NeighborTyped, &Form::ineighbor_alltoallw>},
+        {"ineighbor_allgather", true, false, false, equal_blocks,
+         nonblocking<Equal, &Form::ineighbor_allgather>},
+        {"ineighbor_allgatherv", true, false, false, block_per_rank,
+         nonblocking<Gathered, &Form::ineighbor_allgatherv>},
+#ifdef BENCH_PERSISTENT
+        {"persistent_alltoallv", false, false, false, messages,
+         persistent<Counted, &Form::alltoallv_init>},
+        {"persistent_neighbor_alltoallv", true, false, false, messages,
+         persistent<Counted, &Form::neighbor_alltoallv_init>},
+#endif
         {"p2p", false, false, false, messages, p2p},
-        {"persistent", false, false, false, messages, persistent},
+        {"p2p_send", false, false, false, messages, p2p_send},
+        {"p2p_persistent", false, false, false, messages, p2p_persistent},
     };
     return table;
 }
@@ -164,7 +223,7 @@ const Operation* find_operation(const std::string& name) {
 
 bool has_defect(const Operation& operation, const Pattern& pattern, int ranks,
                 const std::string& mpi_library) {
-    if (operation.call != neighbor_alltoallw) return false;
+    if (!operation.neighborhood || !operation.typed) return false;
     if (mpi_library.find("MPICH Version:\t4.0") == std::string::npos) return false;
     std::vector<int> surplus(static_cast<std::size_t>(ranks), 0); // of messages sent
     for (const Message& message : pattern.messages) {
@@ -198,6 +257,7 @@ Call prepare_call(const Operation& operation, const Form& form, MPI_Comm comm, B
     check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
     const int slots = operation.neighborhood ? 0 : ranks;
     Call call;
+    call.name = operation.name;
     call.form = &form;
     call.comm = comm;
     call.buffers = &buffers;

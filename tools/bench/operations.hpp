@@ -21,12 +21,13 @@ struct Arguments {
 
 // One operation in one form on one communicator, ready to be called again and again.
 struct Call {
+    const char* name = nullptr; // of the operation
     const Form* form = nullptr;
     MPI_Comm comm = MPI_COMM_NULL;
     Buffers* buffers = nullptr;
     Arguments send;
     Arguments receive;
-    std::vector<MPI_Request> requests;
+    std::vector<MPI_Request> requests; // persistent ones are kept from call to call
 };
 
 struct Operation {
@@ -41,8 +42,9 @@ struct Operation {
 const std::vector<Operation>& operations();
 const Operation* find_operation(const std::string& name); // nullptr: there is none
 
-// MPICH 4.0 takes wrong counts in Neighbor_alltoallw on a rank whose in- and out-degree differ (its
-// issue 6233, mended in 4.1): wrong data, crashes and hangs that are not ours to measure.
+// MPICH 4.0 takes wrong counts in Neighbor_alltoallw and Ineighbor_alltoallw on a rank whose in-
+// and out-degree differ (its issue 6233, mended in 4.1): wrong data, crashes and hangs that are not
+// ours to measure.
 bool has_defect(const Operation& operation, const Pattern& pattern, int ranks,
                 const std::string& mpi_library);
 

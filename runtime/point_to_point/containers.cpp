@@ -1,0 +1,169 @@
+#include "runtime/point_to_point/containers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <sched.h>
+
+namespace nodeaware {
+
+namespace {
+
+// The word of a cell: repetition, closed, reserved, committed.
+constexpr uint64_t committed_one = 1;
+constexpr uint64_t reserved_one = uint64_t{1} << 15;
+constexpr uint64_t closed_flag = uint64_t{1} << 30;
+constexpr uint64_t count_mask = (uint64_t{1} << 15) - 1;
+constexpr size_t most_slots = count_mask;
+
+constexpr uint32_t repetition_of(uint64_t word) { return static_cast<uint32_t>(word >> 31); }
+constexpr uint64_t reserved_of(uint64_t word) { return (word / reserved_one) & count_mask; }
+constexpr uint64_t committed_of(uint64_t word) { return word & count_mask; }
+constexpr bool closed(uint64_t word) { return (word & closed_flag) != 0; }
+
+constexpr uint64_t line = 64;
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + line - 1) / line * line; }
+
+} // namespace
+
+Containers::Containers(const Streams& streams, int own, uint64_t most_bytes) {
+    size_t batches = 0;
+    for (const auto& of_rank : streams) { batches = std::max(batches, of_rank.size()); }
+    // A stream belongs to the first batch that has it.
+    std::map<std::pair<int, Stream>, size_t> batch_of;
+    for (size_t k = 0; k < batches; ++k) {
+        std::map<int, std::vector<Member>> by_destination;
+        for (int local = 0; local < static_cast<int>(streams.size()); ++local) {
+            const auto& of_rank = streams[static_cast<size_t>(local)];
+            if (k >= of_rank.size()) { continue; }
+            for (const Stream& stream : of_rank[k]) {
+                if (stream.bytes > most_bytes) { continue; }
+                const auto batch = batch_of.try_emplace({local, stream}, k).first->second;
+                if (batch == k) { by_destination[stream.destination].push_back({local, stream}); }
+            }
+        }
+        for (const auto& [destination, members] : by_destination) {
+            if (members.size() < 2 || members.size() > most_slots) { continue; }
+            lay_out(destination, members, own);
+        }
+    }
+}
+
+void Containers::lay_out(int destination, const std::vector<Member>& members, int own) {
+    const auto number = static_cast<uint32_t>(layout_.size());
+    Container container{destination, memory_bytes_, aligned(sizeof(Cell)), {}};
+    for (const Member& member : members) {
+        const auto slot = static_cast<uint32_t>(container.slots.size());
+        container.slots.push_back({container.cell_bytes, member.stream.bytes});
+        container.cell_bytes += aligned(sizeof(SlotHead) + wire::size_of(member.stream.bytes));
+        if (member.local != own) { continue; }
+        Own& mine = own_[member.stream];
+        mine.container = number;
+        mine.slots.push_back(slot);
+    }
+    saved_ += members.size() - 1;
+    memory_bytes_ += container.cell_bytes * cells;
+    layout_.push_back(std::move(container));
+}
+
+void Containers::attach(std::byte* memory) {
+    memory_ = memory;
+    misses_.assign(layout_.size(), 0);
+}
+
+void Containers::note_in_time(const Place& place) {
+    uint32_t& misses = misses_[place.container];
+    if (misses < most_misses) { misses = 0; }
+}
+
+std::byte* Containers::cell_memory(const Place& place) const {
+    const Container& container = layout_[place.container];
+    return memory_ + container.offset + place.repetition % cells * container.cell_bytes;
+}
+
+Containers::Cell& Containers::cell(const Place& place) const {
+    return *std::launder(reinterpret_cast<Cell*>(cell_memory(place)));
+}
+
+Containers::SlotHead& Containers::head(const Place& place, uint32_t slot) const {
+    return *std::launder(reinterpret_cast<SlotHead*>(cell_memory(place) +
+                                                     layout_[place.container].slots[slot].offset));
+}
+
+std::optional<Containers::Place> Containers::next_place(const Stream& stream) {
+    const auto found = own_.find(stream);
+    if (found == own_.end()) { return std::nullopt; }
+    Own& own = found->second;
+    const uint64_t use = own.uses++;
+    if (misses_[own.container] >= most_misses) { return std::nullopt; }
+    return Place{own.container, own.slots[use % own.slots.size()],
+                 static_cast<uint32_t>(use / own.slots.size())};
+}
+
+/// The word counts repetitions of its cell; all zero is the beginning.
+bool Containers::reserve_word(const Place& place) {
+    std::atomic<uint64_t>& word = cell(place).word;
+    uint64_t now = word.load(std::memory_order_acquire);
+    while (true) {
+        if (repetition_of(now) != place.repetition / cells || closed(now)) { return false; }
+        if (word.compare_exchange_weak(now, now + reserved_one, std::memory_order_acq_rel)) {
+            return true;
+        }
+    }
+}
+
+std::byte* Containers::reserve(const Place& place) {
+    if (!reserve_word(place)) { return nullptr; }
+    SlotHead& slot = head(place, place.slot);
+    slot.filled.store(place.repetition + 1, std::memory_order_relaxed);
+    return reinterpret_cast<std::byte*>(&slot) + sizeof(SlotHead);
+}
+
+bool Containers::commit(const Place& place) {
+    std::atomic<uint64_t>& word = cell(place).word;
+    uint64_t now = word.fetch_add(committed_one, std::memory_order_acq_rel) + committed_one;
+    if (committed_of(now) != layout_[place.container].slots.size()) { return false; }
+    while (!closed(now)) {
+        if (word.compare_exchange_weak(now, now | closed_flag, std::memory_order_acq_rel)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool Containers::close(const Place& place) {
+    std::atomic<uint64_t>& word = cell(place).word;
+    uint64_t now = word.load(std::memory_order_acquire);
+    while (true) {
+        if (repetition_of(now) != place.repetition / cells || closed(now)) { return false; }
+        if (word.compare_exchange_weak(now, now | closed_flag, std::memory_order_acq_rel)) {
+            break;
+        }
+    }
+    // Others may be writing; they need nothing but the processor to finish.
+    while (reserved_of(now) != committed_of(now)) {
+        sched_yield();
+        now = word.load(std::memory_order_acquire);
+    }
+    return true;
+}
+
+bool Containers::is_closed(const Place& place) const {
+    const uint64_t now = cell(place).word.load(std::memory_order_acquire);
+    return repetition_of(now) != place.repetition / cells || closed(now);
+}
+
+std::vector<std::byte> Containers::take(const Place& place) {
+    const Container& container = layout_[place.container];
+    std::vector<std::byte> entries;
+    for (uint32_t slot = 0; slot < container.slots.size(); ++slot) {
+        SlotHead& slot_head = head(place, slot);
+        if (slot_head.filled.load(std::memory_order_relaxed) != place.repetition + 1) { continue; }
+        const auto* from = reinterpret_cast<const std::byte*>(&slot_head) + sizeof(SlotHead);
+        entries.insert(entries.end(), from, from + wire::size_of(container.slots[slot].bytes));
+    }
+    cell(place).word.store(uint64_t{place.repetition / cells + 1} << 31, std::memory_order_release);
+    return entries;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,118 @@
+#pragma once
+
+#include "runtime/point_to_point/batch_learner.hpp"
+#include "runtime/point_to_point/wire.hpp"
+#include "runtime/shared_memory.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace nodeaware {
+
+/// Shared memory in which the ranks of a node gather what they send to one rank of another node in
+/// one batch. Who contributes last sends all of it as one message; a contribution that has waited
+/// for too long is sent with whatever has come in by then. So no message depends on what another
+/// rank does later.
+///
+/// A container has a cell for each of the next few repetitions of its batch, and in each cell a
+/// slot for each stream. The n-th message of a stream goes into the cell of repetition n, or
+/// nowhere.
+class Containers {
+  public:
+    /// Where a message may be put.
+    struct Place {
+        uint32_t container = 0;
+        uint32_t slot = 0;
+        uint32_t repetition = 0;
+    };
+
+    /// `streams[local][k]`: the streams of batch k of each rank of the node. The same on all of
+    /// them.
+    using Streams = std::vector<std::vector<std::vector<Stream>>>;
+
+    /// Lays the containers out; the same on all ranks of the node. Streams above `most_bytes` and
+    /// destinations with a single stream get none.
+    Containers(const Streams& streams, int own, uint64_t most_bytes);
+
+    /// Messages that the containers save in one repetition of all batches.
+    uint64_t saved_messages() const { return saved_; }
+    uint64_t memory_bytes() const { return memory_bytes_; }
+    /// To be called before the rest, with memory_bytes() of zeroes that the ranks share.
+    void attach(std::byte* memory);
+
+    /// The place of the next message of this stream of this rank.
+    std::optional<Place> next_place(const Stream& stream);
+
+    /// Reserves the place; nullptr if it is too late or too early for it. The caller writes an
+    /// Entry and its bytes there and calls commit().
+    std::byte* reserve(const Place& place);
+    /// True if this was the last contribution: the caller has to take() and send.
+    bool commit(const Place& place);
+
+    /// Closes the cell before it is complete. True if the caller has to take() and send.
+    bool close(const Place& place);
+    /// True if the cell has been closed.
+    bool is_closed(const Place& place) const;
+    /// A contribution of this rank left too late, or in time. Containers that are late again and
+    /// again are given up: what was learned does not hold.
+    void note_overdue(const Place& place) { ++misses_[place.container]; }
+    void note_in_time(const Place& place);
+    /// The entries of a cell that the caller has to send; frees it for a later repetition.
+    std::vector<std::byte> take(const Place& place);
+
+    int destination(uint32_t container) const { return layout_[container].destination; }
+
+  private:
+    static constexpr uint32_t cells = 4;
+
+    struct Slot {
+        uint64_t offset = 0; ///< in the cell
+        uint64_t bytes = 0;  ///< of the message
+    };
+    struct Container {
+        int destination = 0;
+        uint64_t offset = 0; ///< of its first cell
+        uint64_t cell_bytes = 0;
+        std::vector<Slot> slots;
+    };
+    /// First bytes of a cell: repetition + 1 that it serves now (0: its first), a flag that it is
+    /// closed, contributions reserved and committed.
+    struct alignas(64) Cell {
+        std::atomic<uint64_t> word{0};
+    };
+    struct SlotHead {
+        std::atomic<uint64_t> filled{0}; ///< repetition + 1
+    };
+    /// Streams of this rank: their slots, several where the same message is sent several times in a
+    /// batch, and how many messages there were.
+    struct Own {
+        uint32_t container = 0;
+        std::vector<uint32_t> slots;
+        uint64_t uses = 0;
+    };
+
+    struct Member {
+        int local;
+        Stream stream;
+    };
+
+    void lay_out(int destination, const std::vector<Member>& members, int own);
+    std::byte* cell_memory(const Place& place) const;
+    Cell& cell(const Place& place) const;
+    SlotHead& head(const Place& place, uint32_t slot) const;
+    bool reserve_word(const Place& place);
+
+    std::vector<Container> layout_;
+    std::map<Stream, Own> own_;
+    static constexpr uint32_t most_misses = 3;
+    std::vector<uint32_t> misses_; ///< in a row, by container
+    uint64_t saved_ = 0;
+    uint64_t memory_bytes_ = 0;
+    std::byte* memory_ = nullptr;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,246 @@
+#include "runtime/point_to_point/hooks.hpp"
+
+#include <climits>
+
+namespace nodeaware::p2p {
+
+namespace {
+
+int plain_isend(const Message& message, MPI_Request* request) {
+    return isend<int, &Mpi::Isend, false>(message.buffer, static_cast<int>(message.count),
+                                          reinterpret_cast<abi::MPI_Datatype>(message.type),
+                                          message.peer, message.tag,
+                                          reinterpret_cast<abi::MPI_Comm>(message.comm),
+                                          reinterpret_cast<abi::MPI_Request*>(request));
+}
+
+/// The packed bytes of what a call sends, for those that may overwrite it.
+std::vector<std::byte> packed(const Message& message) {
+    const UserMemory memory = user_memory(message.buffer, message.count, inspect(message.type));
+    std::vector<std::byte> bytes(memory.bytes);
+    pack_user_memory(memory, bytes.data(), message.comm);
+    return bytes;
+}
+
+/// Begins the receive and the send; the send is over or its bytes are the library's when this
+/// returns.
+int begin_both(const Message& sent, const Message& received, MPI_Request* request) {
+    if (sent.count > INT_MAX || received.count > INT_MAX) {
+        throw MpiError(MPI_ERR_COUNT, "MPI_Sendrecv_c");
+    }
+    std::vector<std::byte> bytes;
+    if (sent.peer != MPI_PROC_NULL) { bytes = packed(sent); }
+    int result =
+        irecv<int, &Mpi::Irecv>(received.buffer, static_cast<int>(received.count),
+                                reinterpret_cast<abi::MPI_Datatype>(received.type), received.peer,
+                                received.tag, reinterpret_cast<abi::MPI_Comm>(received.comm),
+                                reinterpret_cast<abi::MPI_Request*>(request));
+    if (result != MPI_SUCCESS || sent.peer == MPI_PROC_NULL) { return result; }
+    const Message copy{bytes.data(), static_cast<MPI_Count>(bytes.size()),
+                       MPI_BYTE,     sent.peer,
+                       sent.tag,     sent.comm};
+    MPI_Request send_request = MPI_REQUEST_NULL;
+    result = plain_isend(copy, &send_request);
+    if (result == MPI_SUCCESS) { hub->detach(send_request, std::move(bytes)); }
+    return result;
+}
+
+/// `native_call` is the call of MPI, which does it where there is no engine.
+template <class NativeCall>
+int both(const Message& sent, const Message& received, MPI_Status* status, NativeCall native_call) {
+    return guarded(sent.comm, [&] {
+        PointToPoint* const communicator = hub->find(sent.comm);
+        if (communicator == nullptr || communicator->engine() == nullptr) {
+            hub->flush();
+            if (communicator != nullptr) { communicator->post(); }
+            MPI_Status own;
+            MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
+            const int result = native_call(told);
+            if (result == MPI_SUCCESS) {
+                transfers::note_sent(*hub, sent);
+                transfers::note_received(*hub, received, *told);
+            }
+            return result;
+        }
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int result = begin_both(sent, received, &request);
+        return result == MPI_SUCCESS ? completion::wait(*hub, &request, status) : result;
+    });
+}
+
+int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
+    return guarded(sent.comm, [&] { return begin_both(sent, received, request); });
+}
+
+} // namespace
+
+template <class Count>
+int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
+             int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
+             int recvtag, abi::MPI_Comm comm, abi::MPI_Status* status) {
+    return both({const_cast<void*>(sendbuf), sendcount, native(sendtype), destination, sendtag,
+                 native(comm)},
+                {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)},
+                native(status), [&](MPI_Status* told) {
+                    return mpi.Sendrecv(sendbuf, static_cast<int>(sendcount), native(sendtype),
+                                        destination, sendtag, recvbuf, static_cast<int>(recvcount),
+                                        native(recvtype), source, recvtag, native(comm), told);
+                });
+}
+
+template <class Count>
+int isendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
+              int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
+              int recvtag, abi::MPI_Comm comm, abi::MPI_Request* request) {
+    return begin_both_guarded({const_cast<void*>(sendbuf), sendcount, native(sendtype), destination,
+                               sendtag, native(comm)},
+                              {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)},
+                              native(request));
+}
+
+template <class Count>
+int sendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
+                     int sendtag, int source, int recvtag, abi::MPI_Comm comm,
+                     abi::MPI_Status* status) {
+    return both({buffer, count, native(type), destination, sendtag, native(comm)},
+                {buffer, count, native(type), source, recvtag, native(comm)}, native(status),
+                [&](MPI_Status* told) {
+                    return mpi.Sendrecv_replace(buffer, static_cast<int>(count), native(type),
+                                                destination, sendtag, source, recvtag, native(comm),
+                                                told);
+                });
+}
+
+template <class Count>
+int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
+                      int sendtag, int source, int recvtag, abi::MPI_Comm comm,
+                      abi::MPI_Request* request) {
+    return begin_both_guarded({buffer, count, native(type), destination, sendtag, native(comm)},
+                              {buffer, count, native(type), source, recvtag, native(comm)},
+                              native(request));
+}
+
+/// A message that a probe has matched in the engine goes once through MPI, for the application
+/// needs a handle that MPI knows.
+template <class Count>
+int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
+          abi::MPI_Status* status) {
+    const auto found = hub->probed().find(*native(message));
+    const bool is_ours = found != hub->probed().end();
+    MPI_Status own;
+    MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
+    const wire::Entry entry = is_ours ? found->second : wire::Entry{};
+    if (is_ours) { hub->probed().erase(found); }
+    const int result =
+        mpi.Mrecv(buffer, static_cast<int>(count), native(type), native(message), told);
+    if (is_ours) {
+        told->MPI_SOURCE = entry.source;
+        told->MPI_TAG = entry.tag;
+    }
+    hub->completed();
+    return result;
+}
+
+template <class Count>
+int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
+           abi::MPI_Request* request) {
+    if (hub->probed().count(*native(message)) == 0) {
+        return mpi.Imrecv(buffer, static_cast<int>(count), native(type), native(message),
+                          native(request));
+    }
+    return guarded(MPI_COMM_NULL, [&] {
+        MPI_Status status;
+        const int result =
+            mrecv<Count>(buffer, count, type, message, reinterpret_cast<abi::MPI_Status*>(&status));
+        if (result == MPI_SUCCESS) { *native(request) = transfers::make_completed_request(status); }
+        return result;
+    });
+}
+
+int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
+    return guarded(native(comm), [&] {
+        bool is_ours = false;
+        return transfers::probe(*hub, source, tag, native(comm), flag, native(status), &is_ours);
+    });
+}
+
+int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
+    return guarded(native(comm), [&] {
+        int result = MPI_SUCCESS;
+        hub->wait_until([&] {
+            int flag = 0;
+            bool is_ours = false;
+            result =
+                transfers::probe(*hub, source, tag, native(comm), &flag, native(status), &is_ours);
+            return result != MPI_SUCCESS || flag != 0;
+        });
+        return result;
+    });
+}
+
+int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
+            abi::MPI_Status* status) {
+    return guarded(native(comm), [&] {
+        PointToPoint* const communicator = hub->find(native(comm));
+        MPI_Status own;
+        MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
+        if (communicator == nullptr || communicator->engine() == nullptr) {
+            hub->progress();
+            const int result = mpi.Improbe(source, tag, native(comm), flag, native(message), told);
+            if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
+                told->MPI_SOURCE >= 0) {
+                communicator->note_receive(told->MPI_SOURCE, told->MPI_TAG); // matched now
+            }
+            return result;
+        }
+        bool is_ours = false;
+        const int result = transfers::probe(*hub, source, tag, native(comm), flag, told, &is_ours);
+        if (result != MPI_SUCCESS || *flag == 0) { return result; }
+        if (!is_ours) {
+            return mpi.Improbe(source, tag, native(comm), flag, native(message), told);
+        }
+        const wire::Arrived found = communicator->engine()->receives().extract(source, tag);
+        MPI_Request request = MPI_REQUEST_NULL;
+        std::vector<std::byte> bytes(found.bytes(), found.bytes() + found.entry.bytes);
+        MPI_CALL(Isend, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 1, hub->self(),
+                 &request);
+        hub->detach(request, std::move(bytes));
+        MPI_CALL(Mprobe, 0, 1, hub->self(), native(message), MPI_STATUS_IGNORE);
+        hub->probed()[*native(message)] = found.entry;
+        return result;
+    });
+}
+
+int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
+           abi::MPI_Status* status) {
+    if (source == MPI_PROC_NULL) {
+        return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
+    }
+    int result = MPI_SUCCESS;
+    hub->wait_until([&] {
+        int flag = 0;
+        result = improbe(source, tag, comm, &flag, message, status);
+        return result != MPI_SUCCESS || flag != 0;
+    });
+    return result;
+}
+
+int cancel(abi::MPI_Request* request) { return completion::cancel(*hub, native(request)); }
+
+#define INSTANTIATE(Count)                                                                         \
+    template int sendrecv<Count>(const void*, Count, abi::MPI_Datatype, int, int, void*, Count,    \
+                                 abi::MPI_Datatype, int, int, abi::MPI_Comm, abi::MPI_Status*);    \
+    template int isendrecv<Count>(const void*, Count, abi::MPI_Datatype, int, int, void*, Count,   \
+                                  abi::MPI_Datatype, int, int, abi::MPI_Comm, abi::MPI_Request*);  \
+    template int sendrecv_replace<Count>(void*, Count, abi::MPI_Datatype, int, int, int, int,      \
+                                         abi::MPI_Comm, abi::MPI_Status*);                         \
+    template int isendrecv_replace<Count>(void*, Count, abi::MPI_Datatype, int, int, int, int,     \
+                                          abi::MPI_Comm, abi::MPI_Request*);                       \
+    template int mrecv<Count>(void*, Count, abi::MPI_Datatype, abi::MPI_Message*,                  \
+                              abi::MPI_Status*);                                                   \
+    template int imrecv<Count>(void*, Count, abi::MPI_Datatype, abi::MPI_Message*,                 \
+                               abi::MPI_Request*);
+INSTANTIATE(int)
+INSTANTIATE(abi::MPI_Count)
+
+} // namespace nodeaware::p2p

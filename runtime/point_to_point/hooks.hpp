@@ -1,0 +1,191 @@
+#pragma once
+
+#include "interpose/abi.hpp"
+#include "runtime/fills.hpp"
+#include "runtime/point_to_point/completion.hpp"
+#include "runtime/point_to_point/transfers.hpp"
+
+#include <exception>
+#include <utility>
+
+/// The point-to-point functions of the core: from the arguments of each MPI function to the engine
+/// of its communicator, or to MPI.
+namespace nodeaware::p2p {
+
+/// Not 0 while point-to-point calls are intercepted.
+inline std::atomic<int> intercepts{0};
+
+using Mode = Hub::Persistent::Mode;
+using fills::native;
+using transfers::Message;
+
+inline MPI_Request* native(abi::MPI_Request* request) {
+    return reinterpret_cast<MPI_Request*>(request);
+}
+inline MPI_Status* native(abi::MPI_Status* status) { return reinterpret_cast<MPI_Status*>(status); }
+inline MPI_Message* native(abi::MPI_Message* message) {
+    return reinterpret_cast<MPI_Message*>(message);
+}
+inline MPI_Request native_handle(abi::MPI_Request request) {
+#ifdef OPEN_MPI
+    return reinterpret_cast<MPI_Request>(request);
+#else
+    return static_cast<MPI_Request>(reinterpret_cast<intptr_t>(request));
+#endif
+}
+
+/// Runs a call; what fails in the library is an error of the call, for other ranks may count on it.
+template <class Work> int guarded(MPI_Comm comm, Work work) {
+    try {
+        return work();
+    } catch (const MpiError& error) {
+        mpi.Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, error.code);
+        return error.code;
+    } catch (const std::exception&) { return MPI_ERR_NO_MEM; }
+}
+
+/// Functions of MPI that send: the blocking ones with their nonblocking form.
+template <class Count>
+using SendFunction = int (*)(const void*, Count, MPI_Datatype, int, int, MPI_Comm);
+template <class Count>
+using IsendFunction = int (*)(const void*, Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+template <class Count>
+using IrecvFunction = int (*)(void*, Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+template <class Count>
+using RecvFunction = int (*)(void*, Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
+
+/// `blocking` is used where nothing is under way, for it may be faster; or always if there is no
+/// need to wait (`nonblocking` is nullptr).
+template <class Count, SendFunction<Count> Mpi::*blocking, IsendFunction<Count> Mpi::*nonblocking,
+          bool synchronous>
+int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
+         abi::MPI_Comm comm) {
+    const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
+    return guarded(message.comm, [&] {
+        int result = MPI_SUCCESS;
+        if (transfers::send(*hub, message, synchronous, nullptr, &result)) { return result; }
+        if (nonblocking == nullptr || !hub->is_busy()) {
+            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
+        } else {
+            MPI_Request request = MPI_REQUEST_NULL;
+            result =
+                (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
+            if (result == MPI_SUCCESS) {
+                result = transfers::wait_native(*hub, &request, MPI_STATUS_IGNORE);
+            }
+        }
+        if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+        return result;
+    });
+}
+
+template <class Count, IsendFunction<Count> Mpi::*nonblocking, bool synchronous>
+int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
+          abi::MPI_Comm comm, abi::MPI_Request* request) {
+    const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
+    return guarded(message.comm, [&] {
+        int result = MPI_SUCCESS;
+        if (transfers::send(*hub, message, synchronous, native(request), &result)) {
+            return result;
+        }
+        result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
+                                    native(request));
+        if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+        return result;
+    });
+}
+
+template <class Count, RecvFunction<Count> Mpi::*blocking, IrecvFunction<Count> Mpi::*nonblocking>
+int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
+         abi::MPI_Status* status) {
+    const Message message{buffer, count, native(type), peer, tag, native(comm)};
+    return guarded(message.comm, [&] {
+        int result = MPI_SUCCESS;
+        if (transfers::receive(*hub, message, nullptr, native(status), &result)) { return result; }
+        MPI_Status own;
+        MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
+        if (!hub->is_busy()) {
+            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+        } else {
+            MPI_Request request = MPI_REQUEST_NULL;
+            result =
+                (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
+            if (result == MPI_SUCCESS) { result = transfers::wait_native(*hub, &request, told); }
+        }
+        if (result == MPI_SUCCESS) { transfers::note_received(*hub, message, *told); }
+        return result;
+    });
+}
+
+template <class Count, IrecvFunction<Count> Mpi::*nonblocking>
+int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
+          abi::MPI_Request* request) {
+    const Message message{buffer, count, native(type), peer, tag, native(comm)};
+    return guarded(message.comm, [&] {
+        int result = MPI_SUCCESS;
+        if (transfers::receive(*hub, message, native(request), MPI_STATUS_IGNORE, &result)) {
+            return result;
+        }
+        result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
+                                    native(request));
+        if (result == MPI_SUCCESS) {
+            transfers::note_receive_begun(*hub, message, *native(request));
+        }
+        return result;
+    });
+}
+
+/// Persistent requests are made by MPI and remembered, to be started by whoever moves messages
+/// then.
+template <class Count, class Buffer, auto make, Hub::Persistent::Mode mode>
+int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
+         abi::MPI_Request* request) {
+    return guarded(native(comm), [&] {
+        const int result =
+            (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
+        if (result != MPI_SUCCESS) { return result; }
+        Hub::Persistent persistent;
+        persistent.mode = mode;
+        persistent.memory = user_memory(const_cast<void*>(buffer), count, inspect(native(type)));
+        persistent.memory.address = const_cast<void*>(buffer);
+        persistent.peer = peer;
+        persistent.tag = tag;
+        persistent.comm = native(comm);
+        completion::remember(*hub, *native(request), persistent);
+        return result;
+    });
+}
+
+// The rest, which is made of these.
+
+template <class Count>
+int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
+             int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
+             int recvtag, abi::MPI_Comm comm, abi::MPI_Status* status);
+template <class Count>
+int isendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
+              int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
+              int recvtag, abi::MPI_Comm comm, abi::MPI_Request* request);
+template <class Count>
+int sendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
+                     int sendtag, int source, int recvtag, abi::MPI_Comm comm,
+                     abi::MPI_Status* status);
+template <class Count>
+int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
+                      int sendtag, int source, int recvtag, abi::MPI_Comm comm,
+                      abi::MPI_Request* request);
+template <class Count>
+int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
+          abi::MPI_Status* status);
+template <class Count>
+int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
+           abi::MPI_Request* request);
+int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status);
+int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status);
+int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
+           abi::MPI_Status* status);
+int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
+            abi::MPI_Status* status);
+int cancel(abi::MPI_Request* request);
+
+} // namespace nodeaware::p2p

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "runtime/point_to_point/batch_engine.hpp"
+#include "runtime/point_to_point/batch_learner.hpp"
+#include "runtime/report.hpp"
+#include "runtime/world.hpp"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace nodeaware {
+
+/// How long a contribution waits for others if nothing else is asked for (seconds): the time of a
+/// few messages, and with more ranks than cores time for all of them to run.
+double automatic_batch_timeout(const World& world);
+
+/// Completion calls of this process: what is posted after one belongs to another batch.
+struct Completions {
+    uint64_t count = 0;
+    double last_seconds = 0;
+};
+
+/// Point-to-point messages of one communicator. First its ranks learn what they send again and
+/// again, and leave everything to MPI. In some of the blocking collective calls on it they vote: if
+/// all are in batches that repeat, and every message between nodes that was sent has met its
+/// receive, then from there on the library moves them (BatchEngine). Later votes give them back to
+/// MPI where that turns out to be faster. Both changes happen at a point where nothing is under
+/// way, so every message finds its receive on the same side.
+class PointToPoint {
+  public:
+    /// `comm` has ranks on several nodes, this one is `rank`.
+    PointToPoint(MPI_Comm comm, Topology topology, int rank, Completions& completions);
+
+    MPI_Comm comm() const { return comm_; }
+    /// nullptr: MPI moves everything.
+    const std::shared_ptr<BatchEngine>& engine() const { return engine_; }
+    bool is_learning() const { return engine_ == nullptr && !is_off_; }
+
+    // What the application does, to learn from. Peers are ranks that exist.
+    void post();
+    void note_send(int destination, int tag, uint64_t bytes);
+    void note_receive(int source, int tag);
+    /// A receive whose source this rank will not come to know.
+    void note_unknown_receive() { is_ineligible_ = true; }
+    void note_pending(int change) { pending_ += change; }
+
+    /// In a blocking collective call on the communicator.
+    void meeting(const World& world, MPI_Comm self);
+
+    /// An engine has ended: its counts go into the report.
+    static void add_to_report(const BatchEngine::Counts& counts);
+    static std::vector<Report::Note> report();
+
+  private:
+    bool is_elsewhere(int peer) const {
+        return topology_.node_of(peer) != topology_.node_of(rank_);
+    }
+    void vote(const World& world, MPI_Comm self);
+    bool all_are_ready();
+    void begin(const World& world, MPI_Comm self);
+    Containers::Streams share_streams(MPI_Comm comm) const;
+    void vote_to_return(bool is_asked_for);
+    uint64_t engine_balance() const;
+
+    MPI_Comm comm_;
+    Topology topology_;
+    int rank_;
+    Completions& completions_;
+    uint64_t seen_completions_ = 0;
+    BatchLearner learner_;
+    std::shared_ptr<BatchEngine> engine_;
+    BatchEngine::Counts last_counts_; ///< at the last vote
+    uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
+    int pending_ = 0;                 ///< receives whose source is not known yet
+    bool is_ineligible_ = false;
+    bool is_off_ = false;
+    uint64_t meetings_ = 0;
+    uint64_t next_vote_ = 4;
+    double native_seconds_ = 0; ///< of a batch, on the slowest rank
+    int returns_ = 0;
+};
+
+} // namespace nodeaware

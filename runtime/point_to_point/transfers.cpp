@@ -1,0 +1,215 @@
+#include "runtime/point_to_point/transfers.hpp"
+
+#include "runtime/device_memory.hpp"
+
+#include <algorithm>
+
+namespace nodeaware::transfers {
+
+namespace {
+
+/// What a generalized request of a receive knows.
+struct ReceiveState {
+    std::shared_ptr<Receive> receive;
+    std::weak_ptr<BatchEngine> engine;
+};
+
+int query_receive(void* state, MPI_Status* status) {
+    const Receive& receive = *static_cast<ReceiveState*>(state)->receive;
+    receive.fill(status);
+    return receive.error;
+}
+
+int free_receive(void* state) {
+    delete static_cast<ReceiveState*>(state);
+    return MPI_SUCCESS;
+}
+
+int cancel_receive(void* state, int complete) {
+    auto& [receive, weak] = *static_cast<ReceiveState*>(state);
+    const auto engine = weak.lock();
+    if (complete == 0 && engine != nullptr) { engine->receives().cancel(*receive); }
+    return MPI_SUCCESS;
+}
+
+int query_send(void* /*state*/, MPI_Status* status) {
+    mpi.Status_set_elements_x(status, MPI_BYTE, 0);
+    mpi.Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    return MPI_SUCCESS;
+}
+
+int free_send(void* /*state*/) { return MPI_SUCCESS; }
+int cancel_send(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // it has left
+
+bool is_sound(const Message& message) {
+    return message.count >= 0 && message.type != MPI_DATATYPE_NULL;
+}
+
+bool is_rank(const BatchEngine& engine, int peer) {
+    return peer >= 0 && peer < engine.lane()->team().size();
+}
+
+UserMemory memory_of(const Message& message) {
+    look_for_devices();
+    return user_memory(message.buffer, message.count, inspect(message.type));
+}
+
+uint64_t bytes_of(const Message& message) {
+    return static_cast<uint64_t>(message.count) * inspect(message.type).size;
+}
+
+bool is_of_interest(const PointToPoint* communicator, const Message& message) {
+    return communicator != nullptr && communicator->is_learning() && message.peer >= 0 &&
+           is_sound(message);
+}
+
+} // namespace
+
+MPI_Request make_completed_request() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, &request);
+    MPI_CALL(Grequest_complete, request);
+    return request;
+}
+
+MPI_Request make_completed_request(const MPI_Status& status) {
+    auto receive = std::make_shared<Receive>();
+    int count = 0;
+    MPI_CALL(Get_count, &status, MPI_BYTE, &count);
+    receive->actual_source = status.MPI_SOURCE;
+    receive->actual_tag = status.MPI_TAG;
+    receive->bytes = static_cast<uint64_t>(std::max(count, 0));
+    MPI_Request request = MPI_REQUEST_NULL;
+    auto state = std::make_unique<ReceiveState>(ReceiveState{receive, {}});
+    MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), &request);
+    static_cast<void>(state.release());
+    MPI_CALL(Grequest_complete, request);
+    return request;
+}
+
+bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* request, int* result) {
+    PointToPoint* const communicator = hub.find(message.comm);
+    if (communicator == nullptr) { return false; }
+    communicator->post();
+    const std::shared_ptr<BatchEngine> engine = communicator->engine();
+    if (engine == nullptr || !is_sound(message) || message.tag < 0 ||
+        !is_rank(*engine, message.peer) || !engine->owns(message.peer)) {
+        return false;
+    }
+    const UserMemory memory = memory_of(message);
+    communicator->note_send(message.peer, message.tag, memory.bytes);
+    const auto number = engine->send(memory, message.peer, message.tag, synchronous);
+    *result = MPI_SUCCESS;
+    if (!number) {
+        if (request != nullptr) { *request = make_completed_request(); }
+    } else if (request == nullptr) {
+        hub.wait_until([&] { return engine->is_acknowledged(*number); });
+    } else {
+        MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
+        engine->when_acknowledged(*number, [handle = *request] { mpi.Grequest_complete(handle); });
+    }
+    return true;
+}
+
+bool receive(Hub& hub, const Message& message, MPI_Request* request, MPI_Status* status,
+             int* result) {
+    PointToPoint* const communicator = hub.find(message.comm);
+    if (communicator == nullptr) { return false; }
+    communicator->post();
+    const std::shared_ptr<BatchEngine> engine = communicator->engine();
+    const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
+    if (engine == nullptr || !is_sound(message) ||
+        (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer)))) {
+        return false;
+    }
+    auto posted = std::make_shared<Receive>();
+    posted->memory = memory_of(message);
+    posted->source = message.peer;
+    posted->tag = message.tag;
+    if (request != nullptr) {
+        if (posted->memory.dense == nullptr && posted->memory.bytes > 0) {
+            MPI_CALL(Type_dup, message.type, &posted->kept_type);
+            posted->memory.type = posted->kept_type;
+        }
+        auto state = std::make_unique<ReceiveState>(ReceiveState{posted, engine});
+        MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
+        static_cast<void>(state.release());
+        posted->request = *request;
+        engine->receive(posted);
+        *result = MPI_SUCCESS;
+        return true;
+    }
+    engine->receive(posted);
+    hub.wait_until([&] { return posted->is_done; });
+    posted->fill(status);
+    *result = posted->error;
+    hub.completed();
+    if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
+    return true;
+}
+
+int wait_native(Hub& hub, MPI_Request* request, MPI_Status* status) {
+    int code = MPI_SUCCESS;
+    hub.wait_until([&] {
+        int flag = 0;
+        code = mpi.Test(request, &flag, status);
+        return code != MPI_SUCCESS || flag != 0;
+    });
+    return code;
+}
+
+void note_sent(Hub& hub, const Message& message) {
+    PointToPoint* const communicator = hub.find(message.comm);
+    if (!is_of_interest(communicator, message)) { return; }
+    communicator->note_send(message.peer, message.tag, bytes_of(message));
+}
+
+void note_received(Hub& hub, const Message& message, const MPI_Status& status) {
+    PointToPoint* const communicator = hub.find(message.comm);
+    hub.completed();
+    if (communicator == nullptr || !communicator->is_learning() || status.MPI_SOURCE < 0) {
+        return;
+    }
+    communicator->note_receive(status.MPI_SOURCE, status.MPI_TAG);
+}
+
+void note_receive_begun(Hub& hub, const Message& message, MPI_Request request) {
+    PointToPoint* const communicator = hub.find(message.comm);
+    if (communicator == nullptr || !communicator->is_learning()) { return; }
+    if (message.peer == MPI_PROC_NULL) { return; }
+    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
+        communicator->note_pending(1);
+        hub.tracked()[request] = communicator;
+    } else {
+        communicator->note_receive(message.peer, message.tag);
+    }
+}
+
+int probe(Hub& hub, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
+          bool* is_ours) {
+    *is_ours = false;
+    const std::shared_ptr<BatchEngine> engine = hub.engine(comm);
+    hub.progress();
+    if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
+        const wire::Arrived* const found = engine->receives().find(source, tag);
+        if (found != nullptr) {
+            Receive pattern;
+            pattern.actual_source = found->entry.source;
+            pattern.actual_tag = found->entry.tag;
+            pattern.bytes = found->entry.bytes;
+            pattern.fill(status);
+            *flag = 1;
+            *is_ours = true;
+            return MPI_SUCCESS;
+        }
+        if (source != MPI_ANY_SOURCE && engine->owns(source)) {
+            *flag = 0;
+            return MPI_SUCCESS;
+        }
+    }
+    return mpi.Iprobe(source, tag, comm, flag, status);
+}
+
+} // namespace nodeaware::transfers

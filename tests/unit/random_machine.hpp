@@ -1,0 +1,259 @@
+#pragma once
+
+#include "runtime/execution.hpp"
+#include "tests/unit/random_case.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+/// A machine made of plain memory that runs the schedules of random cases.
+namespace nodeaware::test {
+
+inline void require(bool condition, const char* what) {
+    if (!condition) { throw std::runtime_error(what); }
+}
+
+inline std::byte content(int source, uint32_t memory, uint64_t offset) {
+    return static_cast<std::byte>(
+        (static_cast<uint64_t>(source) * 167 + uint64_t{memory} * 59 + offset * 13 + 1) % 251);
+}
+
+/// Memory and counters of those that execute one schedule.
+struct Arena {
+    std::vector<std::byte> bytes;
+    std::vector<uint32_t> counters;
+
+    Arena() = default;
+    explicit Arena(const Schedule& schedule)
+        : bytes(schedule.arena_bytes), counters(schedule.counters, 0) {}
+
+    void check(const std::byte* at, uint64_t size) const {
+        const auto offset = static_cast<uint64_t>(at - bytes.data());
+        require(offset <= bytes.size() && offset + size <= bytes.size(), "access beyond the arena");
+    }
+};
+
+/// Messages under way. A send is over when it is received (rendezvous) or at once (eager), as the
+/// dice say.
+class Network {
+  public:
+    explicit Network(Random& random) : random_(random) {}
+
+    using Channel = std::tuple<int, int, bool>; // source, destination, piece or direct
+
+    struct Send {
+        std::vector<std::byte> data;
+        std::vector<Completion>* sender = nullptr; ///< null when it was told already
+        uint32_t step = 0;
+    };
+    struct Receive {
+        std::byte* to = nullptr;
+        uint64_t capacity = 0;
+        std::vector<Completion>* receiver = nullptr;
+        uint32_t step = 0;
+        bool exact = false;
+    };
+
+    void send(const Channel& channel, Send message) {
+        if (draw(random_, 0, 1) == 0) {
+            message.sender->push_back({message.step, message.data.size(), false});
+            message.sender = nullptr;
+        }
+        sends_[channel].push_back(std::move(message));
+        match(channel);
+    }
+
+    void receive(const Channel& channel, const Receive& receive) {
+        receives_[channel].push_back(receive);
+        match(channel);
+    }
+
+    bool empty() const {
+        const auto none = [](const auto& entry) { return entry.second.empty(); };
+        return std::all_of(sends_.begin(), sends_.end(), none) &&
+               std::all_of(receives_.begin(), receives_.end(), none);
+    }
+
+  private:
+    void match(const Channel& channel) {
+        auto& sends = sends_[channel];
+        auto& receives = receives_[channel];
+        while (!sends.empty() && !receives.empty()) {
+            Send& message = sends.front();
+            const Receive& receive = receives.front();
+            require(message.data.size() <= receive.capacity,
+                    "a message is larger than its receive");
+            require(!receive.exact || message.data.size() == receive.capacity,
+                    "a direct message is smaller than its receive");
+            std::copy(message.data.begin(), message.data.end(), receive.to);
+            receive.receiver->push_back({receive.step, message.data.size(), false});
+            if (message.sender != nullptr) {
+                message.sender->push_back({message.step, message.data.size(), false});
+            }
+            sends.pop_front();
+            receives.pop_front();
+        }
+    }
+
+    Random& random_;
+    std::map<Channel, std::deque<Send>> sends_;
+    std::map<Channel, std::deque<Receive>> receives_;
+};
+
+/// The Machine of one rank: its user memory, and an arena that it may share.
+class Rank {
+  public:
+    /// `topology`: pieces come from any rank of the node that the receive names; nullptr: from the
+    /// rank that it names.
+    Rank(int rank, const RankTraffic& traffic, Arena& arena, Network& network,
+         const Topology* topology = nullptr)
+        : rank_(rank), traffic_(traffic), arena_(arena), network_(network), topology_(topology) {
+        for (const Incoming& message : traffic.incoming) {
+            received_.emplace_back(message.bytes);
+            writes_.emplace_back(message.bytes, 0);
+        }
+    }
+
+    std::byte* arena() { return arena_.bytes.data(); }
+    uint32_t counter(int32_t number) { return arena_.counters.at(static_cast<size_t>(number)); }
+    void signal(int32_t number) { ++arena_.counters.at(static_cast<size_t>(number)); }
+
+    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
+        arena_.check(to, bytes);
+        pack_anywhere(item, offset, bytes, to);
+    }
+
+    /// The same, to memory beside the arena.
+    void pack_anywhere(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) const {
+        const Outgoing& message = traffic_.outgoing.at(item);
+        require(offset + bytes <= message.bytes, "pack reads beyond its message");
+        for (uint64_t i = 0; i < bytes; ++i) { to[i] = content(rank_, message.memory, offset + i); }
+    }
+
+    void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from) {
+        require(offset + bytes <= received_.at(item).size(), "unpack writes beyond its message");
+        arena_.check(from, bytes);
+        std::copy(from, from + bytes, received_[item].begin() + static_cast<ptrdiff_t>(offset));
+        count_writes(item, offset, bytes);
+    }
+
+    void copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
+        require(bytes == traffic_.outgoing.at(item).bytes &&
+                    bytes == received_.at(other_item).size(),
+                "copy of unequal messages");
+        received_[other_item] = whole(item);
+        count_writes(other_item, 0, bytes);
+    }
+
+    void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
+        arena_.check(data, bytes);
+        network_.send(piece_channel(rank_, peer), {{data, data + bytes}, &completions_, step});
+    }
+
+    void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
+        arena_.check(to, capacity);
+        network_.receive(piece_channel(peer, rank_), {to, capacity, &completions_, step, false});
+    }
+
+    void send_item(int peer, uint32_t item, uint32_t step) {
+        require(traffic_.outgoing.at(item).peer == peer, "direct message to the wrong rank");
+        network_.send({rank_, peer, false}, {whole(item), &completions_, step});
+    }
+
+    void receive_item(int peer, uint32_t item, uint32_t step) {
+        require(traffic_.incoming.at(item).peer == peer, "direct message from the wrong rank");
+        count_writes(item, 0, received_[item].size());
+        network_.receive({peer, rank_, false}, {received_[item].data(), received_[item].size(),
+                                                &completions_, step, true});
+    }
+
+    std::span<const Completion> poll() {
+        polled_.clear();
+        polled_.swap(completions_);
+        return polled_;
+    }
+
+    void mismatch(int /*peer*/) {
+        throw std::runtime_error("a piece does not carry what is expected");
+    }
+
+    /// All that `traffic`, of all ranks, has for this rank is in its place.
+    void check(const std::vector<RankTraffic>& traffic) const {
+        const auto listed = expected(traffic);
+        for (size_t item = 0; item < received_.size(); ++item) {
+            for (size_t i = 0; i < received_[item].size(); ++i) {
+                require(writes_[item][i] == 1, "a byte was not written exactly once");
+                require(received_[item][i] == content(listed[item].first, listed[item].second, i),
+                        "a byte is wrong");
+            }
+        }
+    }
+
+  private:
+    Network::Channel piece_channel(int source, int destination) const {
+        return {topology_ != nullptr ? topology_->node_of(source) : source, destination, true};
+    }
+
+    std::vector<std::byte> whole(uint32_t item) const {
+        std::vector<std::byte> data(traffic_.outgoing.at(item).bytes);
+        pack_anywhere(item, 0, data.size(), data.data());
+        return data;
+    }
+
+    /// Source and memory number of every message that this rank lists as incoming.
+    std::vector<std::pair<int, uint32_t>> expected(const std::vector<RankTraffic>& traffic) const {
+        std::map<int, std::deque<uint32_t>> sent;
+        for (size_t source = 0; source < traffic.size(); ++source) {
+            for (const Outgoing& message : traffic[source].outgoing) {
+                if (message.peer != rank_) { continue; }
+                sent[static_cast<int>(source)].push_back(message.memory);
+            }
+        }
+        std::vector<std::pair<int, uint32_t>> list;
+        for (const Incoming& message : traffic_.incoming) {
+            list.emplace_back(message.peer, sent[message.peer].front());
+            sent[message.peer].pop_front();
+        }
+        return list;
+    }
+
+    void count_writes(uint32_t item, uint64_t offset, uint64_t bytes) {
+        for (uint64_t i = 0; i < bytes; ++i) { ++writes_[item][offset + i]; }
+    }
+
+    int rank_;
+    const RankTraffic& traffic_;
+    Arena& arena_;
+    Network& network_;
+    const Topology* topology_;
+    std::vector<std::vector<std::byte>> received_;
+    std::vector<std::vector<int>> writes_;
+    std::vector<Completion> completions_;
+    std::vector<Completion> polled_;
+};
+
+/// Exit status of a program that runs `run(case, seed)` for so many cases and prints what fails.
+template <class Run>
+int run_cases(std::string_view name, uint64_t cases, uint64_t first_seed, Run run) {
+    for (uint64_t seed = first_seed; seed < first_seed + cases; ++seed) {
+        try {
+            run(RandomCase(seed), seed);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "%s, seed %llu: %s\n", std::string(name).c_str(),
+                         static_cast<unsigned long long>(seed), error.what());
+            return EXIT_FAILURE;
+        }
+    }
+    std::printf("%s: %llu random schedules\n", std::string(name).c_str(),
+                static_cast<unsigned long long>(cases));
+    return EXIT_SUCCESS;
+}
+
+} // namespace nodeaware::test
