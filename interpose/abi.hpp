@@ -50,8 +50,8 @@ struct Core {
     void (*created)(MPI_Comm* comm);
 
     /// The library's requests: operations under way, and persistent requests that exist; also
-    /// counts if point-to-point calls are intercepted. While there is none, the functions below need
-    /// not be called.
+    /// counts if point-to-point calls are intercepted. While there is none, the functions below
+    /// need not be called.
     const std::atomic<int>* requests;
     /// Before MPI_Request_free.
     void (*freed)(MPI_Request* request);
