@@ -1,4 +1,4 @@
-#include "interpose/fortran.hpp"
+#include "interpose/fortran_calls.hpp"
 
 #include <dlfcn.h>
 #include <iterator>
@@ -49,7 +49,19 @@ constinit FortranVariable in_place("mpi_fortran_in_place_", "mpi_fortran_in_plac
 constinit FortranVariable bottom("mpi_fortran_bottom_", "mpi_fortran_bottom",
                                  "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM");
 
+constinit FortranVariable status_ignore("mpi_fortran_status_ignore_", "mpi_fortran_status_ignore",
+                                        "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE");
+constinit FortranVariable statuses_ignore("mpi_fortran_statuses_ignore_",
+                                          "mpi_fortran_statuses_ignore",
+                                          "mpi_fortran_statuses_ignore__",
+                                          "MPI_FORTRAN_STATUSES_IGNORE");
+/// Of mpi_f08.
+constinit FortranVariable mpich_ignore("MPIR_F08_MPI_STATUS_IGNORE_OBJ",
+                                       "MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
+                                       "MPI_F08_STATUS_IGNORE_OBJ", "MPI_F08_STATUSES_IGNORE_OBJ");
+
 constexpr uintptr_t open_mpi_in_place = 1;
+constexpr uintptr_t mpich_status_ignore = 1;
 
 } // namespace
 
@@ -65,11 +77,39 @@ bool handles_are_pointers() {
 
 bool fortran_is_understood() { return handles_are_pointers() && in_place.is_known(); }
 
+namespace {
+
+template <class Handle> Handle to_handle(Next<Handle(Fint)>& f2c, Fint handle) {
+    return handles_are_pointers() ? f2c.get()(handle)
+                                  : reinterpret_cast<Handle>(static_cast<intptr_t>(handle));
+}
+
+} // namespace
+
 abi::MPI_Comm to_communicator(const void* argument) {
     static constinit Next<abi::MPI_Comm(Fint)> f2c("MPI_Comm_f2c");
-    const Fint handle = *static_cast<const Fint*>(argument);
-    return handles_are_pointers() ? f2c.get()(handle)
-                                  : reinterpret_cast<abi::MPI_Comm>(static_cast<intptr_t>(handle));
+    return to_handle(f2c, *static_cast<const Fint*>(argument));
+}
+
+abi::MPI_Datatype to_datatype(Fint handle) {
+    static constinit Next<abi::MPI_Datatype(Fint)> f2c("MPI_Type_f2c");
+    return to_handle(f2c, handle);
+}
+
+abi::MPI_Request to_request(Fint handle) {
+    static constinit Next<abi::MPI_Request(Fint)> f2c("MPI_Request_f2c");
+    return to_handle(f2c, handle);
+}
+
+void* to_buffer(void* argument) { return bottom.is(argument) ? nullptr : argument; }
+
+abi::MPI_Status* to_status(void* argument) {
+    if (!handles_are_pointers()) {
+        return static_cast<abi::MPI_Status*>(
+            mpich_ignore.is(argument) ? reinterpret_cast<void*>(mpich_status_ignore) : argument);
+    }
+    const bool ignored = status_ignore.is(argument) || statuses_ignore.is(argument);
+    return ignored ? nullptr : static_cast<abi::MPI_Status*>(argument);
 }
 
 void announce_created(const abi::Core& core, void* communicator) {
@@ -83,7 +123,6 @@ void announce_created(const abi::Core& core, void* communicator) {
 
 RequestHandles::RequestHandles(int count, Fint* handles)
     : count_(count), handles_(reinterpret_cast<abi::MPI_Request*>(handles)) {
-    static constinit Next<abi::MPI_Request(Fint)> f2c("MPI_Request_f2c");
     if (!handles_are_pointers()) { return; }
     handles_ = few_;
     if (count > static_cast<int>(std::size(few_))) {
@@ -92,12 +131,41 @@ RequestHandles::RequestHandles(int count, Fint* handles)
         handles_ = many_;
         if (many_ == nullptr) { count_ = 0; }
     }
-    for (int i = 0; i < count_; ++i) { handles_[i] = f2c.get()(handles[i]); }
+    for (int i = 0; i < count_; ++i) { handles_[i] = to_request(handles[i]); }
 }
 
-abi::MPI_Datatype FortranArguments::to_datatype(Fint handle) {
-    static constinit Next<abi::MPI_Datatype(Fint)> f2c("MPI_Type_f2c");
-    return f2c.get()(handle);
+namespace {
+
+Fint to_fortran(abi::MPI_Request request) {
+    static constinit Next<Fint(abi::MPI_Request)> c2f("MPI_Request_c2f");
+    return c2f.get()(request);
+}
+
+} // namespace
+
+void RequestHandles::give_back(Fint* handles) const {
+    if (!handles_are_pointers()) { return; }
+    for (int i = 0; i < count_; ++i) {
+        if (handles_[i] != nullptr) {
+            handles[i] = to_fortran(handles_[i]);
+        } // else it was no handle
+    }
+}
+
+Argument<abi::MPI_Message*>::Argument(Place place)
+    : fortran_(static_cast<Fint*>(place.argument())),
+      message_(reinterpret_cast<abi::MPI_Message*>(fortran_)) {
+    static constinit Next<abi::MPI_Message(Fint)> f2c("MPI_Message_f2c");
+    if (!handles_are_pointers()) { return; }
+    translated_ = f2c.get()(*fortran_);
+    message_ = &translated_;
+}
+
+void Argument<abi::MPI_Message*>::give_back(int result) {
+    static constinit Next<Fint(abi::MPI_Message)> c2f("MPI_Message_c2f");
+    if (result == 0 && message_ == &translated_ && translated_ != nullptr) {
+        *fortran_ = c2f.get()(translated_);
+    }
 }
 
 abi::MPI_Info FortranArguments::to_info(Fint handle) {
@@ -105,13 +173,12 @@ abi::MPI_Info FortranArguments::to_info(Fint handle) {
     return f2c.get()(handle);
 }
 
-void* FortranArguments::to_buffer(void* argument) {
+void* FortranArguments::to_exchange_buffer(void* argument) {
     if (in_place.is(argument)) {
         in_place_ = true;
         return reinterpret_cast<void*>(open_mpi_in_place);
     }
-    if (bottom.is(argument)) { return nullptr; }
-    return argument;
+    return to_buffer(argument);
 }
 
 const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {
@@ -130,8 +197,7 @@ const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {
 }
 
 void FortranArguments::return_request() {
-    static constinit Next<Fint(abi::MPI_Request)> c2f("MPI_Request_c2f");
-    if (request_argument_ != nullptr) { *request_argument_ = c2f.get()(request_); }
+    if (request_argument_ != nullptr) { *request_argument_ = to_fortran(request_); }
 }
 
 namespace {
@@ -175,6 +241,7 @@ void around_creation(void* const (&arguments)[count], const Fint& error, Binding
         return;
     }
     const Inside inside;
+    if (core->running_engines->load(std::memory_order_relaxed) > 0) { core->flush(); }
     call();
     if (error == 0) { announce_created(*core, arguments[count - 2]); }
 }
@@ -231,6 +298,9 @@ FORTRAN_FUNCTION(mpi_allreduce, MPI_ALLREDUCE, 6, around_meeting)
 FORTRAN_FUNCTION(mpi_allgather, MPI_ALLGATHER, 7, around_meeting)
 FORTRAN_FUNCTION(mpi_allgatherv, MPI_ALLGATHERV, 8, around_meeting)
 
+FORTRAN_FUNCTION_AND_F08(mpi_comm_dup, MPI_COMM_DUP, 2, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_comm_dup_with_info, MPI_COMM_DUP_WITH_INFO, 3, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_cart_sub, MPI_CART_SUB, 3, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_cart_create, MPI_CART_CREATE, 6, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_graph_create, MPI_GRAPH_CREATE, 6, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_dist_graph_create, MPI_DIST_GRAPH_CREATE, 9, around_creation)

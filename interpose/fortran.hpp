@@ -27,6 +27,12 @@ inline bool reaches_c_wrapper(Binding binding) {
 
 /// The C handle of a communicator.
 abi::MPI_Comm to_communicator(const void* argument);
+abi::MPI_Datatype to_datatype(Fint handle);
+abi::MPI_Request to_request(Fint handle);
+/// The address of a buffer in C, not MPI_IN_PLACE.
+void* to_buffer(void* argument);
+/// The address of one or several statuses in C, which have the same layout in both languages.
+abi::MPI_Status* to_status(void* argument);
 /// Calls `created` of the core.
 void announce_created(const abi::Core& core, void* communicator);
 
@@ -43,6 +49,8 @@ class RequestHandles {
     /// 0 if there is no memory for them. MPI will find that out too.
     int count() const { return count_; }
     abi::MPI_Request* data() { return handles_; }
+    /// Gives the application what the handles have become.
+    void give_back(Fint* handles) const;
 
   private:
     int count_;
@@ -82,7 +90,7 @@ class FortranArguments {
             return *static_cast<Fint*>(argument);
         } else if constexpr (std::is_same_v<Parameter, const void*> ||
                              std::is_same_v<Parameter, void*>) {
-            return to_buffer(argument);
+            return to_exchange_buffer(argument);
         } else { // arrays of counts and displacements, which are alike in both languages
             return static_cast<Parameter>(argument);
         }
@@ -92,9 +100,8 @@ class FortranArguments {
     void return_request();
 
   private:
-    static abi::MPI_Datatype to_datatype(Fint handle);
     static abi::MPI_Info to_info(Fint handle);
-    void* to_buffer(void* argument);
+    void* to_exchange_buffer(void* argument);
     const abi::MPI_Datatype* to_datatypes(const Fint* handles);
 
     const abi::Core& core_;
@@ -153,6 +160,7 @@ bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define P9 P8 void *a9,
 #define P10 P9 void *a10,
 #define P11 P10 void *a11,
+#define P12 P11 void *a12,
 #define A0
 #define A1 a1,
 #define A2 A1 a2,
@@ -165,6 +173,7 @@ bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define A9 A8 a9,
 #define A10 A9 a10,
 #define A11 A10 a11,
+#define A12 A11 a12,
 
 /// Wraps one symbol. Calls the template that is the last argument (it may contain commas) with the
 /// addresses of all arguments, the error code, the binding and a function that makes the

@@ -10,34 +10,43 @@ namespace nodeaware::interpose {
 
 namespace {
 
-/// MPI in a library that was loaded with RTLD_LOCAL (Python extensions do that) is outside the
-/// search order: find it among what is loaded, and open it up, for the core refers to its symbols
-/// too.
-void* local_mpi() {
-    static constinit std::atomic<void*> known{nullptr};
-    if (void* handle = known.load(std::memory_order_relaxed)) { return handle; }
-    char path[4096] = "";
+bool is_mpi(const char* path) {
+    const char* slash = std::strrchr(path, '/');
+    const char* name = slash == nullptr ? path : slash + 1;
+    for (const char* prefix : {"libmpi.so", "libmpich.so", "libmpi_mpifh.so", "libmpi_usempif08.so",
+                               "libmpichfort.so", "libmpifort.so"}) {
+        if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) { return true; }
+    }
+    return false;
+}
+
+/// A symbol, sought in libraries of MPI.
+struct Search {
+    const char* name;
+    void* symbol;
+};
+
+/// MPI in libraries that were loaded with RTLD_LOCAL (Python extensions do that) is outside the
+/// search order: find them among what is loaded, and open them up, for the core refers to their
+/// symbols too.
+void* find_local(const char* name) {
+    Search search{name, nullptr};
     dl_iterate_phdr(
         [](dl_phdr_info* object, size_t /*size*/, void* data) {
-            const char* slash = std::strrchr(object->dlpi_name, '/');
-            const char* name = slash == nullptr ? object->dlpi_name : slash + 1;
-            if (std::strncmp(name, "libmpi.so", 9) != 0 &&
-                std::strncmp(name, "libmpich.so", 11) != 0) {
-                return 0;
-            }
-            std::snprintf(static_cast<char*>(data), sizeof path, "%s", object->dlpi_name);
-            return 1;
+            auto& wanted = *static_cast<Search*>(data);
+            if (!is_mpi(object->dlpi_name)) { return 0; }
+            void* const library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+            if (library == nullptr) { return 0; }
+            wanted.symbol = dlsym(library, wanted.name);
+            return wanted.symbol == nullptr ? 0 : 1;
         },
-        path);
-    if (path[0] == '\0') { return nullptr; }
-    known.store(dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL), std::memory_order_relaxed);
-    return known.load(std::memory_order_relaxed);
+        &search);
+    return search.symbol;
 }
 
 void* find(const char* name) {
     if (void* symbol = dlsym(RTLD_NEXT, name)) { return symbol; }
-    void* const mpi = local_mpi();
-    return mpi == nullptr ? nullptr : dlsym(mpi, name);
+    return find_local(name);
 }
 
 } // namespace

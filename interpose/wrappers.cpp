@@ -42,6 +42,7 @@ using namespace nodeaware::interpose;
         if (next.get() == nullptr) { return no_mpi; }                                              \
         const Core* core = active_core();                                                          \
         if (core == nullptr) { return next.get() arguments; }                                      \
+        flush_engines();                                                                           \
         const Inside inside;                                                                       \
         const int result = next.get() arguments;                                                   \
         if (result == 0) { core->created(created); }                                               \

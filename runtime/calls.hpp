@@ -69,7 +69,8 @@ template <class Fill> class Call {
         if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
         if (comm_ == MPI_COMM_NULL) { return Reason::invalid_arguments; }
         Communicator& communicator = Communicator::of(comm_, library->world);
-        if (communicator.obstacle() != Reason::none) { return communicator.obstacle(); }
+        const Reason obstacle = communicator.obstacle(record_.operation);
+        if (obstacle != Reason::none) { return obstacle; }
         Team& team = communicator.team();
         Exchange& exchange = team.exchange();
         exchange.clear();
@@ -133,7 +134,10 @@ template <class Fill> class NonblockingCall {
         // Making a persistent request may wait for others, beginning an operation must not.
         Communicator& communicator = is_persistent_ ? Communicator::with_lane(comm_, library->world)
                                                     : Communicator::as_it_is(comm_);
-        if (communicator.lane() == nullptr) { return why_not(communicator); }
+        if (communicator.lane() == nullptr ||
+            communicator.obstacle(record_.operation) != Reason::none) {
+            return why_not(communicator, record_.operation);
+        }
         Exchange exchange;
         const Reason reason = fill(communicator, exchange, choice);
         if (reason != Reason::none) { return reason; }
@@ -148,8 +152,9 @@ template <class Fill> class NonblockingCall {
         return Reason::none;
     }
 
-    static Reason why_not(Communicator& communicator) {
-        for (const Reason reason : {communicator.lane_obstacle(), communicator.obstacle()}) {
+    static Reason why_not(Communicator& communicator, Operation operation) {
+        for (const Reason reason :
+             {communicator.lane_obstacle(), communicator.obstacle(operation)}) {
             if (reason != Reason::not_prepared && reason != Reason::none) { return reason; }
         }
         communicator.wait_for_meeting();

@@ -153,6 +153,7 @@ void Communicator::find_team(MPI_Comm comm, const World& world) {
         obstacle_ = Reason::one_rank_per_node;
     }
     if (obstacle_ != Reason::none) { return; }
+    all_have_neighbors_ = nodeaware::all_have_neighbors(comm);
     if (!world.threads_at_once) { team_ = find_shared_team(comm); }
     if (team_ != nullptr) { return; }
     team_ = Team::create(comm, std::move(topology), world);

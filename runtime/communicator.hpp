@@ -35,7 +35,12 @@ class Communicator {
     static void open();
     static void close();
 
-    Reason obstacle() const { return obstacle_; }
+    /// `operation` matters for operations with neighbours.
+    Reason obstacle(Operation operation) const {
+        return obstacle_ == Reason::none && is_with_neighbors(operation) && !all_have_neighbors_
+                   ? Reason::no_neighbors
+                   : obstacle_;
+    }
     Team& team() { return *team_; } ///< if there is no obstacle
 
     /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
@@ -63,6 +68,9 @@ class Communicator {
     void find_team(MPI_Comm comm, const World& world);
 
     Reason obstacle_ = Reason::not_prepared;
+    /// Programs exist (PETSc) in which ranks without neighbours leave such operations out, and MPIs
+    /// do not notice.
+    bool all_have_neighbors_ = true;
     std::shared_ptr<Team> team_;
     Reason lane_obstacle_ = Reason::not_prepared;
     std::shared_ptr<Lane> lane_;

@@ -151,4 +151,15 @@ Neighbors find_neighbors(MPI_Comm comm, Operation operation) {
     return neighbors;
 }
 
+bool all_have_neighbors(MPI_Comm comm) {
+    int topology = MPI_UNDEFINED;
+    MPI_CALL(Topo_test, comm, &topology);
+    if (topology == MPI_UNDEFINED) { return true; }
+    const Neighbors neighbors = find_neighbors(comm, Operation::neighbor_alltoall);
+    const int mine = neighbors.sources.empty() && neighbors.destinations.empty() ? 0 : 1;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all == 1;
+}
+
 } // namespace nodeaware

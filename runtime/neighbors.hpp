@@ -22,4 +22,8 @@ struct Neighbors {
 /// neighbours.
 Neighbors find_neighbors(MPI_Comm comm, Operation operation);
 
+/// True if no rank of `comm` is without neighbours, and if it has no topology. Collective. Throws
+/// MpiError.
+bool all_have_neighbors(MPI_Comm comm);
+
 } // namespace nodeaware

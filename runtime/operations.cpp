@@ -84,7 +84,11 @@ void meeting(abi::MPI_Comm comm) {
 void created(abi::MPI_Comm* comm) {
     const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
     if (made == MPI_COMM_NULL) { return; }
-    guarded([&] { Communicator::with_lane(made, library->world); });
+    guarded([&] {
+        int topology = MPI_UNDEFINED;
+        MPI_CALL(Topo_test, made, &topology);
+        if (topology != MPI_UNDEFINED) { Communicator::with_lane(made, library->world); }
+    });
 }
 
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {

@@ -16,12 +16,13 @@ enum class Reason {
     one_node,
     one_rank_per_node,
     no_resources,
+    no_neighbors,
     native_is_faster,
     internal_failure,
     invalid_arguments,
 };
 
-inline constexpr std::array<std::string_view, 11> reason_texts = {
+inline constexpr std::array<std::string_view, 12> reason_texts = {
     "rerouted",
     "nonblocking, and no blocking collective call before in which to prepare",
     "the configuration says native",
@@ -30,6 +31,7 @@ inline constexpr std::array<std::string_view, 11> reason_texts = {
     "all ranks on one node",
     "one rank on each node",
     "no private communicator or shared memory",
+    "a rank without neighbours, which need not take part",
     "thought or measured to be faster so",
     "an internal failure, see the log",
     "arguments that MPI will refuse",

@@ -7,29 +7,18 @@
 #include "runtime/team.hpp"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <set>
 
 namespace nodeaware {
 
 constinit std::atomic<int> running_engines{0};
 
-namespace {
-
-/// Calls from Fortran may go past the C functions.
-bool has_fortran() { return dlsym(RTLD_DEFAULT, "mpi_comm_rank_") != nullptr; }
-
-} // namespace
-
 bool Hub::open() {
     if (world_.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
         return false;
     }
     const std::set<int> nodes(world_.node_of.begin(), world_.node_of.end());
-    const int mine = has_fortran() || world_.threads_at_once ? 1 : 0;
-    int any = 0;
-    MPI_CALL(Allreduce, &mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (any != 0 || nodes.size() < 2 || nodes.size() == world_.node_of.size()) { return false; }
+    if (world_.threads_at_once || nodes.size() < 2 || nodes.size() == world_.node_of.size()) { return false; }
     // Every completion call and every meeting is of interest from now on.
     library_requests.fetch_add(1, std::memory_order_relaxed);
     waiting_communicators.fetch_add(1, std::memory_order_relaxed);

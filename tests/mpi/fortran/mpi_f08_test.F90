@@ -12,6 +12,15 @@ program mpi_f08_test
   type(MPI_Status) :: status, statuses(21)
   type(MPI_Datatype), allocatable :: types(:)
 #include "requests.inc"
+#elif defined MESSAGES
+#define ERROR_IS_OPTIONAL
+#define statuses_of(which) statuses(which)
+#define status_source status%MPI_SOURCE
+#define status_tag status%MPI_TAG
+  type(MPI_Request) :: requests(5)
+  type(MPI_Message) :: message
+  type(MPI_Status) :: status, statuses(5)
+#include "messages.inc"
 #else
   type(MPI_Comm) :: graph
   type(MPI_Datatype) :: type

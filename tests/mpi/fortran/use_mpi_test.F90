@@ -6,6 +6,12 @@ program use_mpi_test
   integer :: comm, graph, requests(21), status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 21)
   integer, allocatable :: types(:)
 #include "requests.inc"
+#elif defined MESSAGES
+#define statuses_of(which) statuses(:, which)
+#define status_source status(MPI_SOURCE)
+#define status_tag status(MPI_TAG)
+  integer :: requests(5), message, status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 5)
+#include "messages.inc"
 #else
   integer :: graph, type
   integer, allocatable :: types(:)
