@@ -18,7 +18,9 @@ bool Hub::open() {
         return false;
     }
     const std::set<int> nodes(world_.node_of.begin(), world_.node_of.end());
-    if (world_.threads_at_once || nodes.size() < 2 || nodes.size() == world_.node_of.size()) { return false; }
+    if (world_.threads_at_once || nodes.size() < 2 || nodes.size() == world_.node_of.size()) {
+        return false;
+    }
     // Every completion call and every meeting is of interest from now on.
     library_requests.fetch_add(1, std::memory_order_relaxed);
     waiting_communicators.fetch_add(1, std::memory_order_relaxed);
