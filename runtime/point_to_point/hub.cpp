@@ -116,6 +116,15 @@ void Hub::settle() {
 
 void Hub::progress() {
     for (const auto& engine : engines_) { engine->progress(); }
+    // Those of freed communicators go when all that was under way has arrived.
+    const auto ended = std::erase_if(engines_, [](const std::shared_ptr<BatchEngine>& engine) {
+        const bool is_over = engine.use_count() == 1 && engine->is_idle();
+        if (is_over) { PointToPoint::add_to_report(engine->counts()); }
+        return is_over;
+    });
+    if (ended > 0) {
+        running_engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
+    }
     if (nonblocking_.is_busy()) { nonblocking_.progress({}); }
     std::erase_if(detached_, [](Detached& send) {
         int flag = 0;
