@@ -55,22 +55,8 @@ struct Core {
     const std::atomic<int>* requests;
     /// Before MPI_Request_free.
     void (*freed)(MPI_Request* request);
-    // The functions that start and complete requests, as MPI specifies them.
-    int (*Start)(MPI_Request* request);
-    int (*Startall)(int count, MPI_Request* requests);
-    int (*Wait)(MPI_Request* request, MPI_Status* status);
-    int (*Waitall)(int count, MPI_Request* requests, MPI_Status* statuses);
-    int (*Waitany)(int count, MPI_Request* requests, int* index, MPI_Status* status);
-    int (*Waitsome)(int count, MPI_Request* requests, int* done, int* indices,
-                    MPI_Status* statuses);
-    int (*Test)(MPI_Request* request, int* flag, MPI_Status* status);
-    int (*Testall)(int count, MPI_Request* requests, int* flag, MPI_Status* statuses);
-    int (*Testany)(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status);
-    int (*Testsome)(int count, MPI_Request* requests, int* done, int* indices,
-                    MPI_Status* statuses);
-    int (*Request_get_status)(MPI_Request request, int* flag, MPI_Status* status);
-
-    // Parts of these, for calls from Fortran.
+    // Parts of the functions that start and complete requests (REQUESTS rows), for calls from
+    // Fortran.
     /// After MPI_Start and MPI_Startall.
     void (*started)(int count, MPI_Request* requests);
     /// Does what can be done for the operations under way. True if one of the requests belongs to
@@ -94,6 +80,7 @@ struct Core {
 #define MEETING(name, parameters, arguments)
 #define CREATION(name, parameters, arguments)
 #define POINT_TO_POINT(name, parameters, arguments) int(*name) parameters;
+#define REQUESTS(name, parameters, arguments) int(*name) parameters;
 #define BLOCKING(name, parameters, arguments)
 #define LIFECYCLE(name, parameters, arguments)
 #include "interpose/functions.def"

@@ -69,6 +69,16 @@ using namespace nodeaware::interpose;
         return next.get() arguments;                                                               \
     }
 
+#define REQUESTS(name, parameters, arguments)                                                      \
+    EXPORTED int MPI_##name parameters {                                                           \
+        static constinit Next<int parameters> next("MPI_" #name);                                  \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        const Core* core = core_with_requests();                                                   \
+        if (core == nullptr) { return next.get() arguments; }                                      \
+        const Inside inside;                                                                       \
+        return core->name arguments;                                                               \
+    }
+
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \
@@ -111,38 +121,6 @@ void announce_meeting(MPI_Comm comm) {
 } // namespace
 
 #include "interpose/functions.def"
-
-#define REQUESTS(name, parameters, arguments)                                                      \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = core_with_requests();                                                   \
-        if (core == nullptr) { return next.get() arguments; }                                      \
-        const Inside inside;                                                                       \
-        return core->name arguments;                                                               \
-    }
-
-REQUESTS(Start, (MPI_Request * request), (request))
-REQUESTS(Startall, (int count, MPI_Request* requests), (count, requests))
-REQUESTS(Wait, (MPI_Request * request, MPI_Status* status), (request, status))
-REQUESTS(Waitall, (int count, MPI_Request* requests, MPI_Status* statuses),
-         (count, requests, statuses))
-REQUESTS(Waitany, (int count, MPI_Request* requests, int* index, MPI_Status* status),
-         (count, requests, index, status))
-REQUESTS(Waitsome,
-         (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
-         (count, requests, done, indices, statuses))
-REQUESTS(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status))
-REQUESTS(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* statuses),
-         (count, requests, flag, statuses))
-REQUESTS(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status),
-         (count, requests, index, flag, status))
-REQUESTS(Testsome,
-         (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses),
-         (count, requests, done, indices, statuses))
-// The handle itself is passed, whose size differs between MPIs: as wide as a register.
-REQUESTS(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status),
-         (request, flag, status))
 
 EXPORTED int MPI_Request_free(MPI_Request* request) {
     static constinit Next<int(MPI_Request*)> next("MPI_Request_free");

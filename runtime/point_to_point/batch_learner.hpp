@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 namespace nodeaware {
@@ -12,7 +13,10 @@ struct Stream {
     int32_t tag = 0;
     uint64_t bytes = 0;
     bool operator==(const Stream&) const = default;
-    auto operator<=>(const Stream&) const = default;
+    bool operator<(const Stream& other) const {
+        return std::tie(destination, tag, bytes) <
+               std::tie(other.destination, other.tag, other.bytes);
+    }
 };
 
 /// Finds the batches of one rank on one communicator: the messages to other nodes that it posts

@@ -160,12 +160,25 @@ int waitall(Hub& hub, int count, MPI_Request* requests, MPI_Status* statuses) {
         hub.completed();
         return code;
     }
-    int code = MPI_SUCCESS;
+    Requests list(hub, count, requests, statuses, count);
+    int next = 0;
+    // Not MPI_Testall, with which MPICH 4.0 fails where its own persistent collectives are.
     hub.wait_until([&] {
-        int flag = 0;
-        code = testall(hub, count, requests, &flag, statuses);
-        return code != MPI_SUCCESS || flag != 0;
+        for (; next < count; ++next) {
+            int flag = 0;
+            const MPI_Request request = list.data()[next];
+            if (request == MPI_REQUEST_NULL) { continue; }
+            const int code = mpi.Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+            if (code == MPI_SUCCESS && flag == 0) { return false; }
+        }
+        return true;
     });
+    const int code = mpi.Waitall(count, list.data(), list.statuses());
+    list.update();
+    for (int i = 0; list.has_tracked() && code == MPI_SUCCESS && i < count; ++i) {
+        list.completed(i, list.statuses()[i]);
+    }
+    hub.completed();
     return code;
 }
 
