@@ -3,6 +3,8 @@
 #include "runtime/fills.hpp"
 #include "runtime/request_functions.hpp"
 
+#include <chrono>
+#include <thread>
 #include <tuple>
 
 namespace nodeaware {
@@ -142,6 +144,8 @@ bool start() {
             write_log(LogLevel::warn,
                       std::string(error.what()) + " (NODEAWARE_STRICT=1 ends the job)");
         }
+        // Launchers lose what a process has written when it ends the job at once.
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
         mpi.Abort(MPI_COMM_WORLD, 1);
     } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
     return false;
