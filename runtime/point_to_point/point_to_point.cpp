@@ -102,8 +102,9 @@ void PointToPoint::meeting(const World& world, MPI_Comm self) {
     }
 }
 
-bool PointToPoint::all_are_ready() {
-    const bool is_ready = !is_ineligible_ && pending_ == 0 && learner_.is_stable();
+bool PointToPoint::all_are_ready(bool is_asked_for) {
+    const bool is_ready = !is_ineligible_ && (is_asked_for || !has_synchronous_) && pending_ == 0 &&
+                          learner_.is_stable();
     const std::array<uint64_t, 3> mine = {balance_, is_ready ? 0U : 1U, learner_.recent()};
     std::array<uint64_t, 3> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
@@ -113,7 +114,7 @@ bool PointToPoint::all_are_ready() {
 
 void PointToPoint::vote(const World& world, MPI_Comm self) {
     const double mine = learner_.mean_seconds();
-    if (all_are_ready()) {
+    if (all_are_ready(is_asked_for(world))) {
         MPI_CALL(Allreduce, &mine, &native_seconds_, 1, MPI_DOUBLE, MPI_MAX, comm_);
         begin(world, self);
     }

@@ -43,6 +43,10 @@ class PointToPoint {
     void note_receive(int source, int tag);
     /// A receive whose source this rank will not come to know.
     void note_unknown_receive() { is_ineligible_ = true; }
+    /// A sender waits for its receiver. If that has posted a receive with wildcards and sits in a
+    /// collective call, only MPI can tell the sender: unless asked to, the library leaves it all to
+    /// MPI.
+    void note_synchronous() { has_synchronous_ = true; }
     void note_pending(int change) { pending_ += change; }
 
     /// In a blocking collective call on the communicator.
@@ -57,7 +61,7 @@ class PointToPoint {
         return topology_.node_of(peer) != topology_.node_of(rank_);
     }
     void vote(const World& world, MPI_Comm self);
-    bool all_are_ready();
+    bool all_are_ready(bool is_asked_for);
     void begin(const World& world, MPI_Comm self);
     Containers::Streams share_streams(MPI_Comm comm) const;
     void vote_to_return(bool is_asked_for);
@@ -74,6 +78,7 @@ class PointToPoint {
     uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
     int pending_ = 0;                 ///< receives whose source is not known yet
     bool is_ineligible_ = false;
+    bool has_synchronous_ = false;
     bool is_off_ = false;
     uint64_t meetings_ = 0;
     uint64_t next_vote_ = 4;

@@ -23,6 +23,16 @@ void Receive::finish() {
     if (request != MPI_REQUEST_NULL) { mpi.Grequest_complete(request); }
 }
 
+void Receive::finish_as(int code, const MPI_Status& status) {
+    int count = 0;
+    mpi.Get_count(&status, MPI_BYTE, &count);
+    error = code;
+    actual_source = status.MPI_SOURCE;
+    actual_tag = status.MPI_TAG;
+    bytes = static_cast<uint64_t>(std::max(count, 0));
+    finish();
+}
+
 void Receives::post(const std::shared_ptr<Receive>& receive) {
     const auto found =
         std::find_if(arrived_.begin(), arrived_.end(),
@@ -122,13 +132,7 @@ bool Receives::withdraw_shadow(Receive& receive) {
         cancelled != 0) {
         return true;
     }
-    int count = 0;
-    mpi.Get_count(&status, MPI_BYTE, &count);
-    receive.error = code;
-    receive.actual_source = status.MPI_SOURCE;
-    receive.actual_tag = status.MPI_TAG;
-    receive.bytes = static_cast<uint64_t>(std::max(count, 0));
-    receive.finish();
+    receive.finish_as(code, status);
     return false;
 }
 
@@ -145,13 +149,7 @@ void Receives::check_shadows() {
             ++at;
             continue;
         }
-        int count = 0;
-        mpi.Get_count(&status, MPI_BYTE, &count);
-        receive.error = code;
-        receive.actual_source = status.MPI_SOURCE;
-        receive.actual_tag = status.MPI_TAG;
-        receive.bytes = static_cast<uint64_t>(std::max(count, 0));
-        receive.finish();
+        receive.finish_as(code, status);
         at = posted_.erase(at);
     }
 }

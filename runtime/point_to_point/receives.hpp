@@ -43,6 +43,8 @@ struct Receive {
     void fill(MPI_Status* status) const;
     /// Done: tells MPI, if the application holds a request.
     void finish();
+    /// MPI has completed the shadow.
+    void finish_as(int code, const MPI_Status& status);
 };
 
 /// The matching of MPI: receives in the order in which they were posted, messages in the order in

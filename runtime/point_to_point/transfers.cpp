@@ -93,6 +93,7 @@ bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* reque
     PointToPoint* const communicator = hub.find(message.comm);
     if (communicator == nullptr) { return false; }
     communicator->post();
+    if (synchronous) { communicator->note_synchronous(); }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     if (engine == nullptr || !is_sound(message) || message.tag < 0 ||
         !is_rank(*engine, message.peer) || !engine->owns(message.peer)) {
