@@ -46,8 +46,8 @@ struct Core {
     const std::atomic<int>* waiting_communicators;
     /// In a blocking collective call on `comm`.
     void (*meeting)(MPI_Comm comm);
-    /// After the creation of a communicator with a topology, by all its ranks.
-    void (*created)(MPI_Comm* comm);
+    /// After the creation of a communicator from another one, by all ranks of that.
+    void (*created)(MPI_Comm parent, MPI_Comm* comm);
 
     /// The library's requests: operations under way, and persistent requests that exist; also
     /// counts if point-to-point calls are intercepted. While there is none, the functions below

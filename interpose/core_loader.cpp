@@ -13,6 +13,7 @@ namespace {
 constinit std::atomic<const abi::Core*> running_core{nullptr};
 constinit std::atomic<bool> was_started{false};
 constinit thread_local int depth = 0;
+constinit const std::atomic<int> nothing{0};
 
 enum class Flavor { open_mpi, mpich, unknown };
 
@@ -96,7 +97,19 @@ bool all_ranks_have(bool here, Flavor flavor) {
            all == 1;
 }
 
+void watch(const abi::Core* core) {
+    const auto set = [](Activity::Counter& counter, const std::atomic<int>* value) {
+        counter.store(value, std::memory_order_relaxed);
+    };
+    set(activity.meetings, core == nullptr ? &nothing : core->waiting_communicators);
+    set(activity.requests, core == nullptr ? &nothing : core->requests);
+    set(activity.messages, core == nullptr ? &nothing : core->point_to_point);
+    set(activity.engines, core == nullptr ? &nothing : core->running_engines);
+}
+
 } // namespace
+
+constinit Activity activity = {{&nothing}, {&nothing}, {&nothing}, {&nothing}};
 
 const abi::Core* active_core() {
     return depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
@@ -119,6 +132,7 @@ void start_core() {
     const abi::Core* core = load_core(mpi);
     if (all_ranks_have(core != nullptr, mpi) && core->start()) {
         running_core.store(core, std::memory_order_release);
+        watch(core);
     }
 }
 
@@ -126,6 +140,7 @@ void stop_core() {
     const abi::Core* core = active_core();
     if (core == nullptr) { return; }
     const Inside inside;
+    watch(nullptr);
     running_core.store(nullptr, std::memory_order_release);
     core->stop();
 }

@@ -112,12 +112,12 @@ abi::MPI_Status* to_status(void* argument) {
     return ignored ? nullptr : static_cast<abi::MPI_Status*>(argument);
 }
 
-void announce_created(const abi::Core& core, void* communicator) {
+void announce_created(const abi::Core& core, const void* parent, void* communicator) {
     if (handles_are_pointers()) {
         abi::MPI_Comm created = to_communicator(communicator);
-        core.created(&created);
+        core.created(to_communicator(parent), &created);
     } else {
-        core.created(static_cast<abi::MPI_Comm*>(communicator));
+        core.created(to_communicator(parent), static_cast<abi::MPI_Comm*>(communicator));
     }
 }
 
@@ -231,7 +231,8 @@ void around_meeting(void* const (&arguments)[count], const Fint& /*error*/, Bind
     call();
 }
 
-/// The new communicator is the last argument before the error code.
+/// The first argument is the communicator that it is made from, the last one before the error code
+/// the new one.
 template <size_t count, class Call>
 void around_creation(void* const (&arguments)[count], const Fint& error, Binding binding,
                      Call call) {
@@ -243,7 +244,7 @@ void around_creation(void* const (&arguments)[count], const Fint& error, Binding
     const Inside inside;
     if (core->running_engines->load(std::memory_order_relaxed) > 0) { core->flush(); }
     call();
-    if (error == 0) { announce_created(*core, arguments[count - 2]); }
+    if (error == 0) { announce_created(*core, arguments[0], arguments[count - 2]); }
 }
 
 template <class Call>
@@ -300,6 +301,8 @@ FORTRAN_FUNCTION(mpi_allgatherv, MPI_ALLGATHERV, 8, around_meeting)
 
 FORTRAN_FUNCTION_AND_F08(mpi_comm_dup, MPI_COMM_DUP, 2, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_comm_dup_with_info, MPI_COMM_DUP_WITH_INFO, 3, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_comm_split, MPI_COMM_SPLIT, 4, around_creation)
+FORTRAN_FUNCTION_AND_F08(mpi_comm_create, MPI_COMM_CREATE, 3, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_cart_sub, MPI_CART_SUB, 3, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_cart_create, MPI_CART_CREATE, 6, around_creation)
 FORTRAN_FUNCTION_AND_F08(mpi_graph_create, MPI_GRAPH_CREATE, 6, around_creation)

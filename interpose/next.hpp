@@ -24,6 +24,9 @@ template <class Function> class Next {
         return function;
     }
 
+    /// The same, or nullptr before its first use.
+    Function* known() const { return function_.load(std::memory_order_relaxed); }
+
   private:
     const char* name_;
     std::atomic<Function*> function_{nullptr};
@@ -37,6 +40,20 @@ inline constexpr int no_mpi = 16;
 /// MPI_Finalize, not without a core for this MPI, and not inside our own work or an MPI function
 /// that is implemented with others.
 const abi::Core* active_core();
+
+/// Which calls a running core wants to see: its counters of the same names; zeroes while no core
+/// runs. Cheaper to ask than active_core(), for calls that mostly nobody wants to see.
+struct Activity {
+    using Counter = std::atomic<const std::atomic<int>*>;
+    Counter meetings;
+    Counter requests;
+    Counter messages;
+    Counter engines;
+};
+extern constinit __attribute__((visibility("hidden"))) Activity activity;
+inline bool is_any(const Activity::Counter& counter) {
+    return counter.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
+}
 
 /// While one lives, calls of this thread pass straight through.
 class Inside {

@@ -28,13 +28,26 @@ using namespace nodeaware::interpose;
 #define EXTENSION(name, parameters, arguments)                                                     \
     WRAP_EXCHANGE(MPIX_##name, name, parameters, arguments)
 
-#define MEETING(name, parameters, arguments)                                                       \
+/// A function that is mostly not wanted: then it costs a few loads and a jump to MPI's, without a
+/// frame. The last arguments are what to do where it is wanted, before MPI's own call.
+#define WRAP_SELDOM(name, parameters, arguments, counter, ...)                                     \
+    namespace {                                                                                    \
+    constinit Next<int parameters> next_##name("MPI_" #name);                                      \
+    [[gnu::noinline]] int serve_##name parameters {                                                \
+        if (next_##name.get() == nullptr) { return no_mpi; }                                       \
+        __VA_ARGS__                                                                                \
+        return next_##name.get() arguments;                                                        \
+    }                                                                                              \
+    }                                                                                              \
     EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        announce_meeting(comm);                                                                    \
-        return next.get() arguments;                                                               \
+        if (is_any(activity.counter) || next_##name.known() == nullptr) [[unlikely]] {             \
+            return serve_##name arguments;                                                         \
+        }                                                                                          \
+        return next_##name.known() arguments;                                                      \
     }
+
+#define MEETING(name, parameters, arguments)                                                       \
+    WRAP_SELDOM(name, parameters, arguments, meetings, announce_meeting(comm);)
 
 #define CREATION(name, parameters, arguments)                                                      \
     EXPORTED int MPI_##name parameters {                                                           \
@@ -45,39 +58,27 @@ using namespace nodeaware::interpose;
         flush_engines();                                                                           \
         const Inside inside;                                                                       \
         const int result = next.get() arguments;                                                   \
-        if (result == 0) { core->created(created); }                                               \
+        if (result == 0) { core->created(comm, created); }                                         \
         return result;                                                                             \
     }
 
 #define POINT_TO_POINT(name, parameters, arguments)                                                \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
-        if (core == nullptr || core->point_to_point->load(std::memory_order_relaxed) == 0) {       \
-            return next.get() arguments;                                                           \
-        }                                                                                          \
-        const Inside inside;                                                                       \
-        return core->name arguments;                                                               \
-    }
+    WRAP_SELDOM(                                                                                   \
+        name, parameters, arguments, messages,                                                     \
+        if (const Core* core = active_core(); core != nullptr && is_any(activity.messages)) {      \
+            const Inside inside;                                                                   \
+            return core->name arguments;                                                           \
+        })
 
 #define BLOCKING(name, parameters, arguments)                                                      \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        flush_engines();                                                                           \
-        return next.get() arguments;                                                               \
-    }
+    WRAP_SELDOM(name, parameters, arguments, engines, flush_engines();)
 
 #define REQUESTS(name, parameters, arguments)                                                      \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = core_with_requests();                                                   \
-        if (core == nullptr) { return next.get() arguments; }                                      \
-        const Inside inside;                                                                       \
-        return core->name arguments;                                                               \
-    }
+    WRAP_SELDOM(                                                                                   \
+        name, parameters, arguments, requests, if (const Core* core = core_with_requests()) {      \
+            const Inside inside;                                                                   \
+            return core->name arguments;                                                           \
+        })
 
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \

@@ -119,6 +119,9 @@ void Communicator::wait_no_longer() {
 Communicator::~Communicator() {
     wait_no_longer();
     if (p2p::hub != nullptr) { p2p::hub->forget(point_to_point.get()); }
+    if (point_to_point != nullptr && point_to_point->engine() != nullptr) {
+        point_to_point->engine()->team().leave_communicator();
+    }
     // Operations under way need the team's communicator longer than this collective call lasts, and
     // nobody may free it alone.
     if (lane_ != nullptr && lane_.use_count() > 1) { team_->leave_communicator(); }

@@ -42,6 +42,7 @@ class Communicator {
                    : obstacle_;
     }
     Team& team() { return *team_; } ///< if there is no obstacle
+    const std::shared_ptr<Team>& shared_team() const { return team_; }
 
     /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
     /// why.

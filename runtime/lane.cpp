@@ -13,7 +13,7 @@ namespace {
 constexpr int numbered_operations = 64;
 
 int tags_of_a_lane(const Topology& topology) {
-    return numbered_operations * (topology.nodes() + 1) + 1; // the last for point-to-point
+    return numbered_operations * (topology.nodes() + 1);
 }
 
 /// The first tag of a lane, or nothing if MPI has no tags left for it.
@@ -79,8 +79,6 @@ tags::Tags Lane::tags_of(uint64_t operation) const {
 bool Lane::is_released(uint64_t operation) const {
     return set_of(operation).released.load(std::memory_order_acquire) > operation / window;
 }
-
-int Lane::point_to_point_tag() const { return first_tag_ + tags_of_a_lane(team_->topology()) - 1; }
 
 bool Lane::make_room(uint64_t operation, const gathered::OwnPart& part) {
     if (operation != arrived_ || (operation >= window && !is_released(operation - window))) {

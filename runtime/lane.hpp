@@ -31,7 +31,6 @@ class Lane {
     const Parameters& parameters() const { return parameters_; }
     uint64_t next_operation() { return operations_++; }
     tags::Tags tags_of(uint64_t operation) const;
-    int point_to_point_tag() const;
 
     /// True if this rank can contribute `part` to `operation` now: it has contributed to the one
     /// before, and there is memory for it, which it gets. To be called until it is true.

@@ -83,10 +83,11 @@ void meeting(abi::MPI_Comm comm) {
     });
 }
 
-void created(abi::MPI_Comm* comm) {
+void created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
     const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
     if (made == MPI_COMM_NULL) { return; }
     guarded([&] {
+        if (p2p::hub != nullptr) { p2p::hub->created(native(parent), made); }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
         if (topology != MPI_UNDEFINED) { Communicator::with_lane(made, library->world); }

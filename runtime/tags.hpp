@@ -34,4 +34,8 @@ inline constexpr int first_nonblocking = 32768;
 inline constexpr int setup = 32000;
 inline constexpr int never_used = 32001;
 
+/// Of the `number`-th engine that moves point-to-point messages on the communicator. Few run at the
+/// same time.
+inline int of_engine(int number) { return 32002 + number % 700; }
+
 } // namespace nodeaware::tags

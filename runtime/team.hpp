@@ -43,6 +43,7 @@ class Team {
     Exchange& exchange() { return exchange_; }
     uint32_t next_operation() { return ++operations_; }
     int next_lane() { return lanes_++; }
+    int next_engine() { return engines_++; } ///< of point-to-point messages
     /// Counters that the operations with even and odd numbers have used.
     uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
 
@@ -69,6 +70,7 @@ class Team {
     Exchange exchange_;
     uint32_t operations_ = 0;
     int lanes_ = 0;
+    int engines_ = 0;
     bool is_left_ = false;
     std::array<uint32_t, 2> used_counters_{};
 };

@@ -40,12 +40,11 @@ uint64_t number_of(int destination, uint32_t sequence) {
 
 } // namespace
 
-BatchEngine::BatchEngine(std::shared_ptr<Lane> lane, Containers containers, SharedMemory memory,
-                         const Settings& settings)
-    : lane_(std::move(lane)), topology_(lane_->team().topology()),
-      containers_(std::move(containers)), memory_(std::move(memory)), settings_(settings),
-      comm_(lane_->team().comm()), tag_(lane_->point_to_point_tag()), rank_(lane_->team().rank()),
-      node_(topology_.node_of(rank_)), receives_(settings.self),
+BatchEngine::BatchEngine(std::shared_ptr<Team> team, Containers containers, SharedMemory memory,
+                         Settings settings)
+    : team_(std::move(team)), topology_(team_->topology()), containers_(std::move(containers)),
+      memory_(std::move(memory)), settings_(std::move(settings)), comm_(team_->comm()),
+      rank_(team_->rank()), node_(topology_.node_of(rank_)), receives_(settings_.self),
       sequences_(static_cast<size_t>(topology_.ranks()), 0) {
     containers_.attach(memory_.data());
     receives_.count_sources(topology_.ranks());
@@ -68,6 +67,9 @@ std::optional<uint64_t> BatchEngine::send(const UserMemory& memory, int destinat
         std::vector<std::byte> bytes(wire::size_of(memory.bytes));
         write(memory, entry, bytes.data());
         ++counts_.direct;
+        const batches::Stream stream{destination, tag, memory.bytes};
+        const bool is_expected = settings_.learned.count(stream) > 0 && !containers_.has(stream);
+        if (!is_expected) { ++counts_.unexpected; }
         send_bytes(std::move(bytes), destination);
     }
     ++sequences_[static_cast<size_t>(destination)];
@@ -121,12 +123,12 @@ void BatchEngine::send_bytes(std::vector<std::byte> bytes, int destination) {
         const BlockType type;
         MPI_CALL(Isend, message.bytes->data(),
                  static_cast<int>(message.bytes->size() / block_bytes), type.handle(), destination,
-                 tag_, comm_, &message.request);
+                 settings_.tag, comm_, &message.request);
         outgoing_.push_back(std::move(message));
         return;
     }
     MPI_CALL(Isend, message.bytes->data(), static_cast<int>(message.bytes->size()), MPI_BYTE,
-             destination, tag_, comm_, &message.request);
+             destination, settings_.tag, comm_, &message.request);
     outgoing_.push_back(std::move(message));
 }
 
@@ -160,7 +162,7 @@ void BatchEngine::receive_some() {
     for (int i = 0; i < most; ++i) {
         int found = 0;
         MPI_Status status;
-        MPI_CALL(Iprobe, MPI_ANY_SOURCE, tag_, comm_, &found, &status);
+        MPI_CALL(Iprobe, MPI_ANY_SOURCE, settings_.tag, comm_, &found, &status);
         if (found == 0) { return; }
         MPI_Count count = 0;
         MPI_CALL(Get_elements_x, &status, MPI_BYTE, &count);
@@ -168,10 +170,10 @@ void BatchEngine::receive_some() {
         if (bytes.size() > largest_plain) {
             const BlockType type;
             MPI_CALL(Recv, bytes.data(), static_cast<int>(count / block_bytes), type.handle(),
-                     status.MPI_SOURCE, tag_, comm_, MPI_STATUS_IGNORE);
+                     status.MPI_SOURCE, settings_.tag, comm_, MPI_STATUS_IGNORE);
         } else {
-            MPI_CALL(Recv, bytes.data(), static_cast<int>(count), MPI_BYTE, status.MPI_SOURCE, tag_,
-                     comm_, MPI_STATUS_IGNORE);
+            MPI_CALL(Recv, bytes.data(), static_cast<int>(count), MPI_BYTE, status.MPI_SOURCE,
+                     settings_.tag, comm_, MPI_STATUS_IGNORE);
         }
         take_apart(std::move(bytes));
     }

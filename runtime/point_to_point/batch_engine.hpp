@@ -1,14 +1,15 @@
 #pragma once
 
-#include "runtime/lane.hpp"
 #include "runtime/point_to_point/containers.hpp"
 #include "runtime/point_to_point/receives.hpp"
+#include "runtime/shared_memory.hpp"
+#include "runtime/team.hpp"
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
+#include <set>
 #include <vector>
 
 namespace nodeaware {
@@ -30,19 +31,23 @@ class BatchEngine {
         double timeout_seconds = 0;
         MPI_Comm comm = MPI_COMM_NULL; ///< of the application
         MPI_Comm self = MPI_COMM_NULL; ///< of this rank alone
+        int tag = 0;                   ///< of its messages on the team's communicator
+        /// Streams of this rank in learned batches.
+        std::set<batches::Stream> learned;
     };
 
     /// What happened, for the vote and the report.
     struct Counts {
         uint64_t contributed = 0;
         uint64_t direct = 0;
+        uint64_t unexpected = 0; ///< of these, not as learned
         uint64_t containers = 0; ///< sent complete
         uint64_t flushed = 0;    ///< sent before they were complete
         uint64_t overdue = 0;    ///< of these, because of the time limit
     };
 
-    BatchEngine(std::shared_ptr<Lane> lane, Containers containers, SharedMemory memory,
-                const Settings& settings);
+    BatchEngine(std::shared_ptr<Team> team, Containers containers, SharedMemory memory,
+                Settings settings);
     ~BatchEngine();
     BatchEngine(const BatchEngine&) = delete;
     BatchEngine& operator=(const BatchEngine&) = delete;
@@ -75,7 +80,7 @@ class BatchEngine {
     bool has_sent() const { return outgoing_.empty() && unsent_.empty(); }
     const std::vector<uint32_t>& sent() const { return sequences_; } ///< messages by destination
     const Counts& counts() const { return counts_; }
-    const std::shared_ptr<Lane>& lane() const { return lane_; }
+    Team& team() const { return *team_; }
 
   private:
     using Channel = std::pair<int, int>; ///< destination, tag
@@ -101,13 +106,12 @@ class BatchEngine {
     void settle(uint64_t number);
     void look_after_unsent();
 
-    std::shared_ptr<Lane> lane_;
+    std::shared_ptr<Team> team_;
     const Topology& topology_;
     Containers containers_;
     SharedMemory memory_;
     Settings settings_;
     MPI_Comm comm_; ///< of the library
-    int tag_;
     int rank_;
     int node_;
     Receives receives_;

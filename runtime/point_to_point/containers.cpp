@@ -1,7 +1,5 @@
 #include "runtime/point_to_point/containers.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <new>
 #include <sched.h>
 
@@ -14,7 +12,7 @@ constexpr uint64_t committed_one = 1;
 constexpr uint64_t reserved_one = uint64_t{1} << 15;
 constexpr uint64_t closed_flag = uint64_t{1} << 30;
 constexpr uint64_t count_mask = (uint64_t{1} << 15) - 1;
-constexpr size_t most_slots = count_mask;
+static_assert(Containers::most_members == count_mask);
 
 constexpr uint32_t repetition_of(uint64_t word) { return static_cast<uint32_t>(word >> 31); }
 constexpr uint64_t reserved_of(uint64_t word) { return (word / reserved_one) & count_mask; }
@@ -26,44 +24,22 @@ constexpr uint64_t aligned(uint64_t bytes) { return (bytes + line - 1) / line * 
 
 } // namespace
 
-Containers::Containers(const Streams& streams, int own, uint64_t most_bytes) {
-    size_t batches = 0;
-    for (const auto& of_rank : streams) { batches = std::max(batches, of_rank.size()); }
-    // A stream belongs to the first batch that has it.
-    std::map<std::pair<int, Stream>, size_t> batch_of;
-    for (size_t k = 0; k < batches; ++k) {
-        std::map<int, std::vector<Member>> by_destination;
-        for (int local = 0; local < static_cast<int>(streams.size()); ++local) {
-            const auto& of_rank = streams[static_cast<size_t>(local)];
-            if (k >= of_rank.size()) { continue; }
-            for (const Stream& stream : of_rank[k]) {
-                if (stream.bytes > most_bytes) { continue; }
-                const auto batch = batch_of.try_emplace({local, stream}, k).first->second;
-                if (batch == k) { by_destination[stream.destination].push_back({local, stream}); }
-            }
+Containers::Containers(const std::vector<batches::Container>& containers, int own) {
+    for (const batches::Container& given : containers) {
+        const auto number = static_cast<uint32_t>(layout_.size());
+        Container container{given.destination, memory_bytes_, aligned(sizeof(Cell)), {}};
+        for (const auto& [local, stream] : given.members) {
+            const auto slot = static_cast<uint32_t>(container.slots.size());
+            container.slots.push_back({container.cell_bytes, stream.bytes});
+            container.cell_bytes += aligned(sizeof(SlotHead) + wire::size_of(stream.bytes));
+            if (local != own) { continue; }
+            Own& mine = own_[stream];
+            mine.container = number;
+            mine.slots.push_back(slot);
         }
-        for (const auto& [destination, members] : by_destination) {
-            if (members.size() < 2 || members.size() > most_slots) { continue; }
-            lay_out(destination, members, own);
-        }
+        memory_bytes_ += container.cell_bytes * cells;
+        layout_.push_back(std::move(container));
     }
-}
-
-void Containers::lay_out(int destination, const std::vector<Member>& members, int own) {
-    const auto number = static_cast<uint32_t>(layout_.size());
-    Container container{destination, memory_bytes_, aligned(sizeof(Cell)), {}};
-    for (const Member& member : members) {
-        const auto slot = static_cast<uint32_t>(container.slots.size());
-        container.slots.push_back({container.cell_bytes, member.stream.bytes});
-        container.cell_bytes += aligned(sizeof(SlotHead) + wire::size_of(member.stream.bytes));
-        if (member.local != own) { continue; }
-        Own& mine = own_[member.stream];
-        mine.container = number;
-        mine.slots.push_back(slot);
-    }
-    saved_ += members.size() - 1;
-    memory_bytes_ += container.cell_bytes * cells;
-    layout_.push_back(std::move(container));
 }
 
 void Containers::attach(std::byte* memory) {

@@ -1,14 +1,12 @@
 #pragma once
 
-#include "runtime/point_to_point/batch_learner.hpp"
 #include "runtime/point_to_point/wire.hpp"
-#include "runtime/shared_memory.hpp"
+#include "strategies/batches.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace nodeaware {
@@ -30,20 +28,19 @@ class Containers {
         uint32_t repetition = 0;
     };
 
-    /// `streams[local][k]`: the streams of batch k of each rank of the node. The same on all of
-    /// them.
-    using Streams = std::vector<std::vector<std::vector<Stream>>>;
+    using Stream = batches::Stream;
 
-    /// Lays the containers out; the same on all ranks of the node. Streams above `most_bytes` and
-    /// destinations with a single stream get none.
-    Containers(const Streams& streams, int own, uint64_t most_bytes);
+    /// Lays the containers out; the same on all ranks of the node, of which this is the
+    /// `own`-th. `containers` have no more members than most_members.
+    Containers(const std::vector<batches::Container>& containers, int own);
+    static constexpr size_t most_members = (1U << 15) - 1;
 
-    /// Messages that the containers save in one repetition of all batches.
-    uint64_t saved_messages() const { return saved_; }
     uint64_t memory_bytes() const { return memory_bytes_; }
     /// To be called before the rest, with memory_bytes() of zeroes that the ranks share.
     void attach(std::byte* memory);
 
+    /// True if messages of this stream of this rank are to travel in a container.
+    bool has(const Stream& stream) const { return own_.count(stream) > 0; }
     /// The place of the next message of this stream of this rank.
     std::optional<Place> next_place(const Stream& stream);
 
@@ -95,12 +92,6 @@ class Containers {
         uint64_t uses = 0;
     };
 
-    struct Member {
-        int local;
-        Stream stream;
-    };
-
-    void lay_out(int destination, const std::vector<Member>& members, int own);
     std::byte* cell_memory(const Place& place) const;
     Cell& cell(const Place& place) const;
     SlotHead& head(const Place& place, uint32_t slot) const;
@@ -110,7 +101,6 @@ class Containers {
     std::map<Stream, Own> own_;
     static constexpr uint32_t most_misses = 3;
     std::vector<uint32_t> misses_; ///< in a row, by container
-    uint64_t saved_ = 0;
     uint64_t memory_bytes_ = 0;
     std::byte* memory_ = nullptr;
 };

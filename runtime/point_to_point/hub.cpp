@@ -64,8 +64,11 @@ PointToPoint* Hub::find(MPI_Comm comm) {
             int rank = 0;
             MPI_CALL(Comm_rank, comm, &rank);
             if (topology.nodes() > 1 && topology.most_ranks_on_a_node() > 1) {
-                communicator.point_to_point =
+                const auto made =
                     std::make_shared<PointToPoint>(comm, std::move(topology), rank, completions_);
+                made->family = std::make_shared<Family>();
+                made->family->join(made);
+                communicator.point_to_point = made;
             }
         }
     }
@@ -88,15 +91,32 @@ void Hub::forget(const PointToPoint* gone) {
 void Hub::meeting(MPI_Comm comm) {
     settle();
     PointToPoint* const found = find(comm);
-    if (found == nullptr) { return; }
-    progress();
-    const auto before = found->engine();
-    found->meeting(world_, self());
-    const auto after = found->engine();
-    if (before == after) { return; }
-    if (before != nullptr) { std::erase(engines_, before); }
-    if (after != nullptr) { engines_.push_back(after); }
+    if (found == nullptr || !found->family->is_time_to_vote()) { return; }
+    const std::shared_ptr<Family> family = found->family;
+    for (const auto& voter : family->voters(comm)) {
+        const auto before = voter->engine();
+        const bool is_soon = voter->vote(world_, self(), comm);
+        const auto after = voter->engine();
+        if (is_soon) { family->vote_soon(); }
+        if (before == after) { continue; }
+        family->vote_later();
+        if (before != nullptr) { std::erase(engines_, before); }
+        if (after != nullptr) { engines_.push_back(after); }
+    }
     running_engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
+}
+
+void Hub::created(MPI_Comm parent, MPI_Comm comm) {
+    int relation = MPI_UNEQUAL;
+    MPI_CALL(Comm_compare, parent, comm, &relation);
+    PointToPoint* const of_parent = relation == MPI_CONGRUENT ? find(parent) : nullptr;
+    if (of_parent == nullptr || of_parent->family->is_full()) { return; }
+    const std::shared_ptr<Family> family = of_parent->family;
+    find(comm);
+    const auto& made = Communicator::as_it_is(comm).point_to_point;
+    if (made == nullptr) { return; }
+    made->family = family;
+    family->join(made);
 }
 
 void Hub::flush() {

@@ -35,7 +35,10 @@ class Hub {
     std::shared_ptr<BatchEngine> engine(MPI_Comm comm);
     /// A communicator is being freed.
     void forget(const PointToPoint* gone);
+    /// In a blocking collective call on the communicator.
     void meeting(MPI_Comm comm);
+    /// A communicator has been made from another one, by all its ranks.
+    void created(MPI_Comm parent, MPI_Comm comm);
 
     /// Before a call that may block in MPI: nothing may wait in containers.
     void flush();

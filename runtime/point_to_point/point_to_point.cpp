@@ -32,6 +32,28 @@ bool is_asked_for(const World& world) {
 
 constexpr int most_returns = 3;
 
+/// What each of the ranks gives to all of them.
+std::vector<std::vector<int64_t>> exchange_lists(const std::vector<int64_t>& mine,
+                                                 const std::vector<int>& ranks, MPI_Comm comm) {
+    std::vector<std::vector<int64_t>> lists(ranks.size());
+    std::vector<MPI_Request> requests;
+    for (const int peer : ranks) {
+        MPI_CALL(Isend, mine.data(), static_cast<int>(mine.size()), MPI_INT64_T, peer, tags::setup,
+                 comm, &requests.emplace_back());
+    }
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        MPI_Status status;
+        int count = 0;
+        MPI_CALL(Probe, ranks[i], tags::setup, comm, &status);
+        MPI_CALL(Get_count, &status, MPI_INT64_T, &count);
+        lists[i].resize(static_cast<size_t>(count));
+        MPI_CALL(Recv, lists[i].data(), count, MPI_INT64_T, ranks[i], tags::setup, comm,
+                 MPI_STATUS_IGNORE);
+    }
+    MPI_CALL(Waitall, static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    return lists;
+}
+
 struct Totals {
     uint64_t votes = 0;
     uint64_t agreed = 0;
@@ -71,11 +93,12 @@ PointToPoint::PointToPoint(MPI_Comm comm, Topology topology, int rank, Completio
     : comm_(comm), topology_(std::move(topology)), rank_(rank), completions_(completions) {}
 
 void PointToPoint::post() {
+    if (is_off_) { return; }
     if (seen_completions_ != completions_.count) {
         seen_completions_ = completions_.count;
         learner_.complete(completions_.last_seconds);
     }
-    learner_.post(now());
+    learner_.post(learner_.begins_batch() ? now() : 0);
 }
 
 void PointToPoint::note_send(int destination, int tag, uint64_t bytes) {
@@ -90,123 +113,123 @@ void PointToPoint::note_receive(int source, int tag) {
     }
 }
 
-void PointToPoint::meeting(const World& world, MPI_Comm self) {
-    ++meetings_;
-    if (is_off_ || meetings_ < next_vote_) { return; }
-    next_vote_ = 2 * meetings_;
+bool PointToPoint::vote(const World& world, MPI_Comm self, MPI_Comm meeting) {
+    if (is_off_) { return false; }
     if (rank_ == 0) { ++totals.votes; }
-    if (engine_ == nullptr) {
-        vote(world, self);
-    } else {
-        vote_to_return(is_asked_for(world));
-    }
+    if (engine_ != nullptr) { return vote_to_return(is_asked_for(world), meeting); }
+    vote_to_begin(world, self, meeting);
+    return false;
 }
 
-bool PointToPoint::all_are_ready(bool is_asked_for) {
+bool PointToPoint::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
     const bool is_ready = !is_ineligible_ && (is_asked_for || !has_synchronous_) && pending_ == 0 &&
                           learner_.is_stable();
     const std::array<uint64_t, 3> mine = {balance_, is_ready ? 0U : 1U, learner_.recent()};
     std::array<uint64_t, 3> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-             MPI_SUM, comm_);
+             MPI_SUM, meeting);
     return sums[0] == 0 && sums[1] == 0 && sums[2] >= 2;
 }
 
-void PointToPoint::vote(const World& world, MPI_Comm self) {
+void PointToPoint::vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
     const double mine = learner_.mean_seconds();
-    if (all_are_ready(is_asked_for(world))) {
-        MPI_CALL(Allreduce, &mine, &native_seconds_, 1, MPI_DOUBLE, MPI_MAX, comm_);
-        begin(world, self);
+    if (all_are_ready(is_asked_for(world), meeting)) {
+        MPI_CALL(Allreduce, &mine, &native_seconds_, 1, MPI_DOUBLE, MPI_MAX, meeting);
+        begin(world, self, meeting);
     }
     learner_.begin_period();
 }
 
-/// Every rank of the node gets the streams of all of them, as batches of numbers.
-Containers::Streams PointToPoint::share_streams(MPI_Comm comm) const {
+/// Every rank of the node gets the batches of all of them.
+batches::NodeBatches PointToPoint::share_batches(MPI_Comm comm) const {
     std::vector<int64_t> mine;
-    for (const BatchLearner::Batch& batch : learner_.batches()) {
-        if (batch.recent < 2) { continue; }
+    for (const batches::Batch& batch : learner_.repeated()) {
         mine.push_back(static_cast<int64_t>(batch.streams.size()));
-        for (const Stream& stream : batch.streams) {
+        mine.push_back(static_cast<int64_t>(batch.repetitions));
+        for (const batches::Stream& stream : batch.streams) {
             mine.insert(mine.end(),
                         {stream.destination, stream.tag, static_cast<int64_t>(stream.bytes)});
         }
     }
     const auto& ranks = topology_.ranks_of(topology_.node_of(rank_));
-    std::vector<std::vector<int64_t>> lists(ranks.size());
-    std::vector<MPI_Request> requests;
-    for (const int peer : ranks) {
-        MPI_CALL(Isend, mine.data(), static_cast<int>(mine.size()), MPI_INT64_T, peer, tags::setup,
-                 comm, &requests.emplace_back());
-    }
-    for (size_t i = 0; i < ranks.size(); ++i) {
-        MPI_Status status;
-        int count = 0;
-        MPI_CALL(Probe, ranks[i], tags::setup, comm, &status);
-        MPI_CALL(Get_count, &status, MPI_INT64_T, &count);
-        lists[i].resize(static_cast<size_t>(count));
-        MPI_CALL(Recv, lists[i].data(), count, MPI_INT64_T, ranks[i], tags::setup, comm,
-                 MPI_STATUS_IGNORE);
-    }
-    MPI_CALL(Waitall, static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-    Containers::Streams streams(lists.size());
+    batches::NodeBatches shared(ranks.size());
+    const auto lists = exchange_lists(mine, ranks, comm);
     for (size_t i = 0; i < lists.size(); ++i) {
-        for (size_t at = 0; at < lists[i].size();) {
-            auto& batch = streams[i].emplace_back();
-            for (int64_t left = lists[i][at++]; left > 0; --left, at += 3) {
-                batch.push_back({static_cast<int32_t>(lists[i][at]),
-                                 static_cast<int32_t>(lists[i][at + 1]),
-                                 static_cast<uint64_t>(lists[i][at + 2])});
+        const std::vector<int64_t>& list = lists[i];
+        for (size_t at = 0; at < list.size();) {
+            batches::Batch& batch = shared[i].emplace_back();
+            int64_t left = list[at];
+            batch.repetitions = static_cast<uint64_t>(list[at + 1]);
+            for (at += 2; left > 0; --left, at += 3) {
+                batch.streams.push_back({static_cast<int32_t>(list[at]),
+                                         static_cast<int32_t>(list[at + 1]),
+                                         static_cast<uint64_t>(list[at + 2])});
             }
         }
     }
-    return streams;
+    return shared;
 }
 
-/// Collective: all have voted for it.
-void PointToPoint::begin(const World& world, MPI_Comm self) {
-    Communicator& communicator = Communicator::with_lane(comm_, world);
-    const std::shared_ptr<Lane> lane = communicator.lane();
-    if (lane == nullptr) {
+/// Collective over `meeting`: all have voted for it.
+void PointToPoint::begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
+    Communicator& communicator = Communicator::of(meeting, world);
+    if (communicator.obstacle(Operation::point_to_point) != Reason::none) {
         is_off_ = true;
         return;
     }
-    const MPI_Comm comm = lane->team().comm();
-    const int node = topology_.node_of(rank_);
-    const uint64_t most_bytes = gathered::limit(topology_, rank_, lane->parameters());
-    Containers containers(share_streams(comm), topology_.local_of(rank_), most_bytes);
-    const LocalGroup group(comm, topology_.ranks_of(node), topology_.local_of(rank_));
+    const std::shared_ptr<Team>& team = communicator.shared_team();
+    const Parameters& parameters = team->parameters();
+    const batches::NodeBatches shared = share_batches(team->comm());
+    const int local = topology_.local_of(rank_);
+    const std::vector<batches::Container> planned = batches::containers_of(
+        shared, gathered::limit(topology_, rank_, parameters), Containers::most_members);
+    const batches::Forecast thought = batches::forecast(shared, planned, parameters.costs);
+    Containers containers(planned, local);
     const uint64_t memory_bytes = std::max<uint64_t>(containers.memory_bytes(), 64);
-    const bool fits = memory_bytes <= lane->parameters().arena_bytes;
+    const LocalGroup group(team->comm(), topology_.ranks_of(topology_.node_of(rank_)), local);
     SharedMemory memory;
-    if (fits) { memory = SharedMemory::create(group, memory_bytes); }
-    uint64_t messages = 0;
-    for (const BatchLearner::Batch& batch : learner_.batches()) {
-        if (batch.recent >= 2) { messages += batch.streams.size(); }
+    if (memory_bytes <= parameters.arena_bytes) {
+        memory = SharedMemory::create(group, memory_bytes);
     }
-    const bool is_first = topology_.local_of(rank_) == 0; // counts for its node
-    const std::array<uint64_t, 3> mine = {memory.data() == nullptr ? 1U : 0U,
-                                          is_first ? containers.saved_messages() : 0, messages};
-    std::array<uint64_t, 3> sums{};
+    BatchEngine::Settings settings{
+        timeout_of(world), comm_, self, tags::of_engine(team->next_engine()), {}};
+    for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
+        settings.learned.insert(batch.streams.begin(), batch.streams.end());
+    }
+    const uint64_t saved = local == 0 ? batches::saved_messages(planned) : 0; // once for the node
+    if (!all_begin(is_asked_for(world), memory.data() != nullptr, saved, thought, meeting)) {
+        return;
+    }
+    engine_ = std::make_shared<BatchEngine>(team, std::move(containers), std::move(memory),
+                                            std::move(settings));
+    last_counts_ = {};
+    if (rank_ == 0) { ++totals.agreed; }
+}
+
+/// All have planned: true if it can and should be done.
+bool PointToPoint::all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
+                             const batches::Forecast& thought, MPI_Comm meeting) {
+    const std::array<uint64_t, 2> mine = {has_memory ? 0U : 1U, saved};
+    std::array<uint64_t, 2> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-             MPI_SUM, comm);
-    const bool is_worth_it = is_asked_for(world) || (sums[1] * 10 >= sums[2] && sums[1] > 0);
+             MPI_SUM, meeting);
+    const std::array<double, 2> node = {thought.by_mpi, thought.gathered};
+    std::array<double, 2> most{};
+    MPI_CALL(Allreduce, node.data(), most.data(), static_cast<int>(node.size()), MPI_DOUBLE,
+             MPI_MAX, meeting);
+    const bool can = sums[0] == 0;
+    const bool should = is_asked_for || (sums[1] > 0 && most[1] < most[0]);
+    if (!can) { is_off_ = true; }
     if (rank_ == 0) {
         log(LogLevel::info,
-            "point-to-point on {} ranks: batches of {} messages between nodes, {} "
-            "with containers{}",
-            topology_.ranks(), sums[2], sums[2] - sums[1],
-            sums[0] > 0   ? ", no shared memory"
-            : is_worth_it ? ""
-                          : ", left to MPI");
+            "point-to-point on {} ranks: containers would save {} messages of each repetition; "
+            "thought to take {:.3g} s, by MPI {:.3g} s{}",
+            topology_.ranks(), sums[1], most[1], most[0],
+            !can     ? "; no shared memory"
+            : should ? ""
+                     : "; left to MPI");
     }
-    if (sums[0] > 0) { is_off_ = true; }
-    if (sums[0] > 0 || !is_worth_it) { return; }
-    if (rank_ == 0) { ++totals.agreed; }
-    engine_ = std::make_shared<BatchEngine>(lane, std::move(containers), std::move(memory),
-                                            BatchEngine::Settings{timeout_of(world), comm_, self});
-    last_counts_ = {};
-    next_vote_ = meetings_ + meetings_ / 2 + 4;
+    return can && should;
 }
 
 uint64_t PointToPoint::engine_balance() const {
@@ -222,33 +245,31 @@ uint64_t PointToPoint::engine_balance() const {
 }
 
 /// Back to MPI if too much of what was learned does not come, or if it takes longer than before.
-void PointToPoint::vote_to_return(bool is_asked_for) {
+bool PointToPoint::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     const BatchEngine::Counts counts = engine_->counts();
-    const uint64_t contributed = counts.contributed - last_counts_.contributed;
+    const uint64_t sent =
+        counts.contributed - last_counts_.contributed + counts.direct - last_counts_.direct;
     const uint64_t bad =
-        counts.overdue - last_counts_.overdue + counts.direct - last_counts_.direct;
+        counts.overdue - last_counts_.overdue + counts.unexpected - last_counts_.unexpected;
     last_counts_ = counts;
-    const std::array<uint64_t, 4> mine = {engine_balance(), engine_->is_idle() ? 0U : 1U,
-                                          contributed, bad};
+    const std::array<uint64_t, 4> mine = {engine_balance(), engine_->is_idle() ? 0U : 1U, sent,
+                                          bad};
     std::array<uint64_t, 4> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-             MPI_SUM, comm_);
+             MPI_SUM, meeting);
     const double seconds = learner_.mean_seconds();
     double most_seconds = 0;
-    MPI_CALL(Allreduce, &seconds, &most_seconds, 1, MPI_DOUBLE, MPI_MAX, comm_);
+    MPI_CALL(Allreduce, &seconds, &most_seconds, 1, MPI_DOUBLE, MPI_MAX, meeting);
     learner_.begin_period();
     const bool is_slower =
         !is_asked_for && most_seconds > 1.02 * native_seconds_ && native_seconds_ > 0;
-    const bool is_wrong = sums[3] * 10 > sums[2] + sums[3];
-    if (!is_slower && !is_wrong) { return; }
-    if (sums[0] != 0 || sums[1] != 0) {
-        next_vote_ = meetings_ + 1; // something is under way
-        return;
-    }
+    const bool is_wrong = sums[3] * 20 > sums[2];
+    if (!is_slower && !is_wrong) { return false; }
+    if (sums[0] != 0 || sums[1] != 0) { return true; }
     if (rank_ == 0) {
         log(LogLevel::info,
-            "point-to-point on {} ranks: back to MPI, {} ({} contributions, {} "
-            "others; {:.3g} s a batch, {:.3g} s by MPI)",
+            "point-to-point on {} ranks: back to MPI, {} ({} messages, of these {} late or not "
+            "learned; {:.3g} s a batch, {:.3g} s by MPI)",
             topology_.ranks(), is_wrong ? "other messages than learned" : "slower", sums[2],
             sums[3], most_seconds, native_seconds_);
     }
@@ -258,6 +279,7 @@ void PointToPoint::vote_to_return(bool is_asked_for) {
     learner_.forget();
     balance_ = 0;
     is_off_ = !is_asked_for && ++returns_ >= most_returns;
+    return false;
 }
 
 } // namespace nodeaware

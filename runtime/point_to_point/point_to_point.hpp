@@ -2,6 +2,7 @@
 
 #include "runtime/point_to_point/batch_engine.hpp"
 #include "runtime/point_to_point/batch_learner.hpp"
+#include "runtime/point_to_point/family.hpp"
 #include "runtime/report.hpp"
 #include "runtime/world.hpp"
 
@@ -22,11 +23,12 @@ struct Completions {
 };
 
 /// Point-to-point messages of one communicator. First its ranks learn what they send again and
-/// again, and leave everything to MPI. In some of the blocking collective calls on it they vote: if
-/// all are in batches that repeat, and every message between nodes that was sent has met its
-/// receive, then from there on the library moves them (BatchEngine). Later votes give them back to
-/// MPI where that turns out to be faster. Both changes happen at a point where nothing is under
-/// way, so every message finds its receive on the same side.
+/// again, and leave everything to MPI. In some of the blocking collective calls on it, or on
+/// another of its family, they vote: if all are in batches that repeat, every message between nodes
+/// that was sent has met its receive, and gathering is thought to pay, then from there on the
+/// library moves them (BatchEngine). Later votes give them back to MPI where that turns out to be
+/// faster. Both changes happen at a point where nothing is under way, so every message finds its
+/// receive on the same side.
 class PointToPoint {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
@@ -36,6 +38,8 @@ class PointToPoint {
     /// nullptr: MPI moves everything.
     const std::shared_ptr<BatchEngine>& engine() const { return engine_; }
     bool is_learning() const { return engine_ == nullptr && !is_off_; }
+    /// MPI moves everything, for good.
+    bool is_off() const { return is_off_; }
 
     // What the application does, to learn from. Peers are ranks that exist.
     void post();
@@ -49,8 +53,12 @@ class PointToPoint {
     void note_synchronous() { has_synchronous_ = true; }
     void note_pending(int change) { pending_ += change; }
 
-    /// In a blocking collective call on the communicator.
-    void meeting(const World& world, MPI_Comm self);
+    /// The communicators that this one was made from, or that were made from it.
+    std::shared_ptr<Family> family;
+
+    /// In a blocking collective call on `meeting`, a communicator of the family. True if the next
+    /// vote should be soon, for something was under way.
+    bool vote(const World& world, MPI_Comm self, MPI_Comm meeting);
 
     /// An engine has ended: its counts go into the report.
     static void add_to_report(const BatchEngine::Counts& counts);
@@ -60,11 +68,13 @@ class PointToPoint {
     bool is_elsewhere(int peer) const {
         return topology_.node_of(peer) != topology_.node_of(rank_);
     }
-    void vote(const World& world, MPI_Comm self);
-    bool all_are_ready(bool is_asked_for);
-    void begin(const World& world, MPI_Comm self);
-    Containers::Streams share_streams(MPI_Comm comm) const;
-    void vote_to_return(bool is_asked_for);
+    void vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting);
+    bool all_are_ready(bool is_asked_for, MPI_Comm meeting);
+    void begin(const World& world, MPI_Comm self, MPI_Comm meeting);
+    bool all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
+                   const batches::Forecast& thought, MPI_Comm meeting);
+    batches::NodeBatches share_batches(MPI_Comm comm) const;
+    bool vote_to_return(bool is_asked_for, MPI_Comm meeting);
     uint64_t engine_balance() const;
 
     MPI_Comm comm_;
@@ -80,8 +90,6 @@ class PointToPoint {
     bool is_ineligible_ = false;
     bool has_synchronous_ = false;
     bool is_off_ = false;
-    uint64_t meetings_ = 0;
-    uint64_t next_vote_ = 4;
     double native_seconds_ = 0; ///< of a batch, on the slowest rank
     int returns_ = 0;
 };

@@ -48,7 +48,7 @@ bool is_sound(const Message& message) {
 }
 
 bool is_rank(const BatchEngine& engine, int peer) {
-    return peer >= 0 && peer < engine.lane()->team().size();
+    return peer >= 0 && peer < engine.team().size();
 }
 
 UserMemory memory_of(const Message& message) {

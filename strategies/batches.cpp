@@ -1,0 +1,145 @@
+#include "strategies/batches.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace nodeaware::batches {
+
+namespace {
+
+/// What the ranks of a node spend on one repetition of a batch.
+class NodeLoad {
+  public:
+    NodeLoad(size_t ranks, const Costs& costs)
+        : costs_(costs), latency_(ranks), transfer_(ranks), copied_(ranks) {}
+
+    /// A message that any of `senders` sends.
+    void add_message(uint64_t bytes, const std::vector<int>& senders) {
+        const ProtocolCosts& protocol = costs_.of(bytes);
+        const double share = 1.0 / static_cast<double>(senders.size());
+        for (const int local : senders) {
+            latency_[static_cast<size_t>(local)] += share * protocol.latency;
+            transfer_[static_cast<size_t>(local)] +=
+                share * protocol.per_byte * static_cast<double>(bytes);
+        }
+        gaps_ += protocol.gap;
+        bytes_ += static_cast<double>(bytes);
+    }
+    void add_copies(int local, uint64_t bytes, int copies) {
+        copied_[static_cast<size_t>(local)] += static_cast<double>(bytes) * copies;
+    }
+
+    double seconds() const {
+        const double latency = std::max(most(latency_), gaps_);
+        const double transfer = std::max(most(transfer_), bytes_ * costs_.node_per_byte);
+        return latency + transfer + most(copied_) * costs_.copy_per_byte;
+    }
+
+  private:
+    static double most(const std::vector<double>& loads) {
+        return loads.empty() ? 0 : *std::max_element(loads.begin(), loads.end());
+    }
+
+    const Costs& costs_;
+    std::vector<double> latency_;
+    std::vector<double> transfer_;
+    std::vector<double> copied_;
+    double gaps_ = 0;
+    double bytes_ = 0;
+};
+
+/// A batch that is in step on all ranks repeats as often on each; what is not is no reason to
+/// gather, so the rank that repeats it most counts.
+uint64_t repetitions_of(const NodeBatches& batches, size_t k) {
+    uint64_t most = 0;
+    for (const auto& of_rank : batches) {
+        if (k < of_rank.size()) { most = std::max(most, of_rank[k].repetitions); }
+    }
+    return most;
+}
+
+size_t batch_count(const NodeBatches& batches) {
+    size_t count = 0;
+    for (const auto& of_rank : batches) { count = std::max(count, of_rank.size()); }
+    return count;
+}
+
+/// Calls `visit(local, stream)` for all streams of batch k of the node.
+template <class Visit> void for_each_stream(const NodeBatches& batches, size_t k, Visit visit) {
+    for (size_t local = 0; local < batches.size(); ++local) {
+        if (k >= batches[local].size()) { continue; }
+        for (const Stream& stream : batches[local][k].streams) {
+            visit(static_cast<int>(local), stream);
+        }
+    }
+}
+
+double gathered_seconds(const NodeBatches& batches, size_t k,
+                        const std::vector<Container>& containers, const Costs& costs) {
+    NodeLoad load(batches.size(), costs);
+    std::set<std::pair<int, Stream>> gathered;
+    for (const Container& container : containers) {
+        if (container.batch != k) { continue; }
+        uint64_t bytes = 0;
+        std::vector<int> senders;
+        for (const auto& [local, stream] : container.members) {
+            bytes += stream.bytes;
+            senders.push_back(local);
+            gathered.insert({local, stream});
+            load.add_copies(local, stream.bytes, 3);
+        }
+        load.add_message(bytes, senders);
+    }
+    for_each_stream(batches, k, [&](int local, const Stream& stream) {
+        if (gathered.count({local, stream}) > 0) { return; }
+        load.add_message(stream.bytes, {local});
+        load.add_copies(local, stream.bytes, 2);
+    });
+    return load.seconds() + (gathered.empty() ? 0 : costs.flag);
+}
+
+} // namespace
+
+std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_bytes,
+                                     size_t most_members) {
+    std::vector<Container> containers;
+    std::map<std::pair<int, Stream>, size_t> batch_of;
+    for (size_t k = 0; k < batch_count(batches); ++k) {
+        std::map<int, std::vector<Container::Member>> by_destination;
+        for_each_stream(batches, k, [&](int local, const Stream& stream) {
+            if (stream.bytes > most_bytes) { return; }
+            if (batch_of.try_emplace({local, stream}, k).first->second == k) {
+                by_destination[stream.destination].push_back({local, stream});
+            }
+        });
+        for (auto& [destination, members] : by_destination) {
+            if (members.size() < 2 || members.size() > most_members) { continue; }
+            containers.push_back({k, destination, std::move(members)});
+        }
+    }
+    return containers;
+}
+
+uint64_t saved_messages(const std::vector<Container>& containers) {
+    uint64_t saved = 0;
+    for (const Container& container : containers) { saved += container.members.size() - 1; }
+    return saved;
+}
+
+Forecast forecast(const NodeBatches& batches, const std::vector<Container>& containers,
+                  const Costs& costs) {
+    Forecast sum;
+    for (size_t k = 0; k < batch_count(batches); ++k) {
+        NodeLoad by_mpi(batches.size(), costs);
+        for_each_stream(batches, k, [&](int local, const Stream& stream) {
+            by_mpi.add_message(stream.bytes, {local});
+        });
+        const auto times = static_cast<double>(repetitions_of(batches, k));
+        sum.by_mpi += times * by_mpi.seconds();
+        sum.gathered += times * gathered_seconds(batches, k, containers, costs);
+    }
+    return sum;
+}
+
+} // namespace nodeaware::batches
