@@ -77,19 +77,22 @@ double parse_seconds(std::string_view text) {
     return seconds;
 }
 
-std::vector<int> parse_ppn(std::string_view text) {
-    std::vector<int> sizes;
-    if (text.empty()) { return sizes; }
+void parse_ppn(std::string_view text, Options& options) {
+    constexpr std::string_view cyclic = "cyclic:";
+    options.ppn.clear();
+    options.ppn_is_cyclic = text.starts_with(cyclic);
+    if (options.ppn_is_cyclic) { text.remove_prefix(cyclic.size()); }
+    if (text.empty() && !options.ppn_is_cyclic) { return; }
     for (const std::string_view part : split_at(text, ',')) {
         int size = 0;
         const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
         if (error != std::errc() || end != part.data() + part.size() || size < 1) {
+            options.ppn.clear();
             throw BadValue("expected ranks per virtual node, one number above 0 or several with "
-                           "commas between");
+                           "commas between, perhaps after cyclic:");
         }
-        sizes.push_back(size);
+        options.ppn.push_back(size);
     }
-    return sizes;
 }
 
 Choice parse_choice(std::string_view word) {
@@ -164,10 +167,11 @@ std::vector<OptionRow> make_table() {
              o.region = pick<Region>(
                  v, {{"node", Region::node}, {"socket", Region::socket}, {"numa", Region::numa}});
          }},
-        {"PPN", "a number, or several with commas between", "",
+        {"PPN", "a number, or several with commas between; cyclic: before them", "",
          "Pretend that nodes have this many ranks: cuts the ranks of a machine into virtual nodes "
-         "(3,1,4: sizes used in turn). For tests on one machine.",
-         [](Options& o, std::string_view v) { o.ppn = parse_ppn(v); }},
+         "(3,1,4: sizes used in turn), or deals them out to these one by one (cyclic:3,1,4). For "
+         "tests on one machine.",
+         [](Options& o, std::string_view v) { parse_ppn(v, o); }},
         {"LOG", "off, warn, info, debug", "warn",
          "What to say, on stderr or in NODEAWARE_LOG_FILE.",
          [](Options& o, std::string_view v) {

@@ -39,16 +39,24 @@ Options read_and_broadcast(int rank) {
     return apply_settings(text);
 }
 
-/// Which of the virtual nodes, whose sizes are used in turn, the i-th rank of a machine belongs to.
-int virtual_node(const std::vector<int>& sizes, int position) {
-    for (int node = 0;; ++node) {
-        position -= sizes[static_cast<size_t>(node) % sizes.size()];
-        if (position < 0) { return node; }
+/// Which of the virtual nodes, whose sizes are used in turn, the `position`-th rank of a machine
+/// belongs to.
+int virtual_node(const Options& options, int position, int ranks) {
+    std::vector<int> room;
+    for (int left = ranks; left > 0; left -= room.back()) {
+        room.push_back(std::min(left, options.ppn[room.size() % options.ppn.size()]));
+    }
+    size_t node = 0;
+    for (int i = 0;; ++i) {
+        while (room[node] == 0) { node = (node + 1) % room.size(); }
+        if (i == position) { return static_cast<int>(node); }
+        --room[node];
+        if (options.ppn_is_cyclic) { node = (node + 1) % room.size(); }
     }
 }
 
-int part_of_machine(const Options& options, const Place& place, int position) {
-    if (!options.ppn.empty()) { return virtual_node(options.ppn, position); }
+int part_of_machine(const Options& options, const Place& place, int position, int ranks) {
+    if (!options.ppn.empty()) { return virtual_node(options, position, ranks); }
     switch (options.region) {
     case Region::socket: return place.socket;
     case Region::numa: return place.numa;
@@ -129,7 +137,8 @@ World World::discover() {
     const Machine machine(world.rank);
     const Place place = describe_machine().place;
     world.oversubscribed = machine.ranks() > place.cores;
-    find_nodes(world, machine, part_of_machine(world.options, place, machine.position()));
+    find_nodes(world, machine,
+               part_of_machine(world.options, place, machine.position(), machine.ranks()));
     world.threads_at_once = any_rank_has_threads_at_once();
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_settings(world, machine, place); }

@@ -50,8 +50,9 @@ struct Wishes {
     bool wavefronts = false;
     bool between = false;
     bool only_ints = true;
-    bool otherwise = false; ///< some ranks receive in a special way each time
-    bool goes_on = false;   ///< some exchanges follow each other without a collective operation
+    bool otherwise = false;   ///< some ranks receive in a special way each time
+    bool goes_on = false;     ///< some exchanges follow each other without a collective operation
+    bool meets_aside = false; ///< the collective operations are on another communicator
 };
 
 /// Draws the iterations of a phase.

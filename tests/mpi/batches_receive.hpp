@@ -283,14 +283,14 @@ inline void Exchange::free_persistent() {
 
 inline void Exchange::end() {
     delays_.pause();
-    if (comm_ == MPI_COMM_NULL) {
-        MPI_Barrier(side_);
-    } else if (now_->goes_on) {
+    const bool is_aside = comm_ == MPI_COMM_NULL || wishes_.meets_aside;
+    const MPI_Comm meeting = is_aside ? side_ : comm_;
+    if (now_->goes_on && comm_ != MPI_COMM_NULL) {
         // The next one starts at once.
     } else if (now_->ends_with_barrier) {
-        MPI_Barrier(comm_);
+        MPI_Barrier(meeting);
     } else {
-        add_up(log_, comm_, now_->value);
+        add_up(log_, meeting, now_->value);
     }
     extras_.clear();
 }

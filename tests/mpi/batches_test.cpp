@@ -87,6 +87,7 @@ class Phases {
         wishes.only_ints = draw(random, 0, 2) > 0;
         wishes.otherwise = !frees && !wishes.wavefronts && draw(random, 0, 5) == 0;
         wishes.goes_on = draw(random, 0, 5) == 0;
+        wishes.meets_aside = draw(random, 0, 2) == 0;
         return wishes;
     }
 

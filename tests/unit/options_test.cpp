@@ -141,6 +141,18 @@ TEST(Options, SettingsSurviveTheJourneyToOtherRanks) {
     EXPECT_TRUE(options.report);
 }
 
+TEST(Options, VirtualNodes) {
+    const Options cyclic = read_options({"NODEAWARE_PPN=cyclic:3,1"}).options;
+    EXPECT_EQ(cyclic.ppn, (std::vector<int>{3, 1}));
+    EXPECT_TRUE(cyclic.ppn_is_cyclic);
+    EXPECT_FALSE(read_options({"NODEAWARE_PPN=3"}).options.ppn_is_cyclic);
+    for (const char* bad : {"NODEAWARE_PPN=cyclic:", "NODEAWARE_PPN=cyclic", "NODEAWARE_PPN=2,"}) {
+        const ReadOptions read = read_options({bad});
+        EXPECT_EQ(read.complaints.size(), 1U) << bad;
+        EXPECT_TRUE(read.options.ppn.empty()) << bad;
+    }
+}
+
 TEST(Options, Bytes) {
     EXPECT_EQ(parse_bytes("0"), 0U);
     EXPECT_EQ(parse_bytes("12k"), 12288U);
