@@ -121,7 +121,11 @@
     X(Ssend_init_c)                                                                                \
     X(Rsend_init_c)                                                                                \
     X(Recv_c)                                                                                      \
-    X(Recv_init_c)
+    X(Recv_init_c)                                                                                 \
+    X(Mrecv_c)                                                                                     \
+    X(Imrecv_c)                                                                                    \
+    X(Sendrecv_c)                                                                                  \
+    X(Sendrecv_replace_c)
 
 namespace nodeaware {
 

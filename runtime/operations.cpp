@@ -184,9 +184,10 @@ void stop() {
     .Recv##suffix = p2p::recv<Count, &Mpi::Recv##suffix, &Mpi::Irecv##suffix>,                     \
     .Irecv##suffix = p2p::irecv<Count, &Mpi::Irecv##suffix>,                                       \
     .Recv_init##suffix = p2p::init<Count, void*, &Mpi::Recv_init##suffix, p2p::Mode::receive>,     \
-    .Mrecv##suffix = p2p::mrecv<Count>, .Imrecv##suffix = p2p::imrecv<Count>,                      \
-    .Sendrecv##suffix = p2p::sendrecv<Count>,                                                      \
-    .Sendrecv_replace##suffix = p2p::sendrecv_replace<Count>,                                      \
+    .Mrecv##suffix = p2p::mrecv<Count, &Mpi::Mrecv##suffix>,                                       \
+    .Imrecv##suffix = p2p::imrecv<Count, &Mpi::Mrecv##suffix, &Mpi::Imrecv##suffix>,               \
+    .Sendrecv##suffix = p2p::sendrecv<Count, &Mpi::Sendrecv##suffix>,                              \
+    .Sendrecv_replace##suffix = p2p::sendrecv_replace<Count, &Mpi::Sendrecv_replace##suffix>,      \
     .Isendrecv##suffix = p2p::isendrecv<Count>,                                                    \
     .Isendrecv_replace##suffix = p2p::isendrecv_replace<Count>,
 

@@ -136,9 +136,9 @@ void BatchEngine::receive(const std::shared_ptr<Receive>& receive) {
     receive_some();
     receives_.post(receive);
     if (!receive->is_done && receive->source == MPI_ANY_SOURCE) {
-        MPI_CALL(Irecv, receive->memory.address, static_cast<int>(receive->memory.count),
-                 receive->memory.type, MPI_ANY_SOURCE, receive->tag, settings_.comm,
-                 &receive->shadow);
+        const int code = begin_receive(receive->memory, MPI_ANY_SOURCE, receive->tag,
+                                       settings_.comm, &receive->shadow);
+        if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Irecv"); }
     }
     acknowledge();
 }

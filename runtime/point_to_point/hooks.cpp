@@ -1,17 +1,31 @@
 #include "runtime/point_to_point/hooks.hpp"
 
-#include <climits>
-
 namespace nodeaware::p2p {
 
 namespace {
 
+UserMemory memory_of(const Message& message) {
+    UserMemory memory;
+    memory.address = message.buffer;
+    memory.count = message.count;
+    memory.type = message.type;
+    return memory;
+}
+
 int plain_isend(const Message& message, MPI_Request* request) {
-    return isend<int, &Mpi::Isend, false>(message.buffer, static_cast<int>(message.count),
-                                          reinterpret_cast<abi::MPI_Datatype>(message.type),
-                                          message.peer, message.tag,
-                                          reinterpret_cast<abi::MPI_Comm>(message.comm),
-                                          reinterpret_cast<abi::MPI_Request*>(request));
+    int result = MPI_SUCCESS;
+    if (transfers::send(*hub, message, false, request, &result)) { return result; }
+    result = begin_send(memory_of(message), message.peer, message.tag, message.comm, request);
+    if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+    return result;
+}
+
+int plain_irecv(const Message& message, MPI_Request* request) {
+    int result = MPI_SUCCESS;
+    if (transfers::receive(*hub, message, request, MPI_STATUS_IGNORE, &result)) { return result; }
+    result = begin_receive(memory_of(message), message.peer, message.tag, message.comm, request);
+    if (result == MPI_SUCCESS) { transfers::note_receive_begun(*hub, message, *request); }
+    return result;
 }
 
 /// The packed bytes of what a call sends, for those that may overwrite it.
@@ -25,16 +39,9 @@ std::vector<std::byte> packed(const Message& message) {
 /// Begins the receive and the send; the send is over or its bytes are the library's when this
 /// returns.
 int begin_both(const Message& sent, const Message& received, MPI_Request* request) {
-    if (sent.count > INT_MAX || received.count > INT_MAX) {
-        throw MpiError(MPI_ERR_COUNT, "MPI_Sendrecv_c");
-    }
     std::vector<std::byte> bytes;
     if (sent.peer != MPI_PROC_NULL) { bytes = packed(sent); }
-    int result =
-        irecv<int, &Mpi::Irecv>(received.buffer, static_cast<int>(received.count),
-                                reinterpret_cast<abi::MPI_Datatype>(received.type), received.peer,
-                                received.tag, reinterpret_cast<abi::MPI_Comm>(received.comm),
-                                reinterpret_cast<abi::MPI_Request*>(request));
+    int result = plain_irecv(received, request);
     if (result != MPI_SUCCESS || sent.peer == MPI_PROC_NULL) { return result; }
     const Message copy{bytes.data(), static_cast<MPI_Count>(bytes.size()),
                        MPI_BYTE,     sent.peer,
@@ -74,7 +81,7 @@ int begin_both_guarded(const Message& sent, const Message& received, MPI_Request
 
 } // namespace
 
-template <class Count>
+template <class Count, auto native_call>
 int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
              int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
              int recvtag, abi::MPI_Comm comm, abi::MPI_Status* status) {
@@ -82,9 +89,9 @@ int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, i
                  native(comm)},
                 {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)},
                 native(status), [&](MPI_Status* told) {
-                    return mpi.Sendrecv(sendbuf, static_cast<int>(sendcount), native(sendtype),
-                                        destination, sendtag, recvbuf, static_cast<int>(recvcount),
-                                        native(recvtype), source, recvtag, native(comm), told);
+                    return (mpi.*native_call)(sendbuf, sendcount, native(sendtype), destination,
+                                              sendtag, recvbuf, recvcount, native(recvtype), source,
+                                              recvtag, native(comm), told);
                 });
 }
 
@@ -98,16 +105,15 @@ int isendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, 
                               native(request));
 }
 
-template <class Count>
+template <class Count, auto native_call>
 int sendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
                      int sendtag, int source, int recvtag, abi::MPI_Comm comm,
                      abi::MPI_Status* status) {
     return both({buffer, count, native(type), destination, sendtag, native(comm)},
                 {buffer, count, native(type), source, recvtag, native(comm)}, native(status),
                 [&](MPI_Status* told) {
-                    return mpi.Sendrecv_replace(buffer, static_cast<int>(count), native(type),
-                                                destination, sendtag, source, recvtag, native(comm),
-                                                told);
+                    return (mpi.*native_call)(buffer, count, native(type), destination, sendtag,
+                                              source, recvtag, native(comm), told);
                 });
 }
 
@@ -122,7 +128,7 @@ int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int des
 
 /// A message that a probe has matched in the engine goes once through MPI, for the application
 /// needs a handle that MPI knows.
-template <class Count>
+template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
     const auto found = hub->probed().find(*native(message));
@@ -131,8 +137,7 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
     MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
     const wire::Entry entry = is_ours ? found->second : wire::Entry{};
     if (is_ours) { hub->probed().erase(found); }
-    const int result =
-        mpi.Mrecv(buffer, static_cast<int>(count), native(type), native(message), told);
+    const int result = (mpi.*native_mrecv)(buffer, count, native(type), native(message), told);
     if (is_ours) {
         told->MPI_SOURCE = entry.source;
         told->MPI_TAG = entry.tag;
@@ -141,17 +146,16 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
     return result;
 }
 
-template <class Count>
+template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
     if (hub->probed().count(*native(message)) == 0) {
-        return mpi.Imrecv(buffer, static_cast<int>(count), native(type), native(message),
-                          native(request));
+        return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
     }
     return guarded(MPI_COMM_NULL, [&] {
         MPI_Status status;
-        const int result =
-            mrecv<Count>(buffer, count, type, message, reinterpret_cast<abi::MPI_Status*>(&status));
+        const int result = mrecv<Count, native_mrecv>(buffer, count, type, message,
+                                                      reinterpret_cast<abi::MPI_Status*>(&status));
         if (result == MPI_SUCCESS) { *native(request) = transfers::make_completed_request(status); }
         return result;
     });
@@ -227,20 +231,23 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
 
 int cancel(abi::MPI_Request* request) { return completion::cancel(*hub, native(request)); }
 
-#define INSTANTIATE(Count)                                                                         \
-    template int sendrecv<Count>(const void*, Count, abi::MPI_Datatype, int, int, void*, Count,    \
-                                 abi::MPI_Datatype, int, int, abi::MPI_Comm, abi::MPI_Status*);    \
+#define INSTANTIATE(suffix, Count)                                                                 \
+    template int sendrecv<Count, &Mpi::Sendrecv##suffix>(                                          \
+        const void*, Count, abi::MPI_Datatype, int, int, void*, Count, abi::MPI_Datatype, int,     \
+        int, abi::MPI_Comm, abi::MPI_Status*);                                                     \
     template int isendrecv<Count>(const void*, Count, abi::MPI_Datatype, int, int, void*, Count,   \
                                   abi::MPI_Datatype, int, int, abi::MPI_Comm, abi::MPI_Request*);  \
-    template int sendrecv_replace<Count>(void*, Count, abi::MPI_Datatype, int, int, int, int,      \
-                                         abi::MPI_Comm, abi::MPI_Status*);                         \
+    template int sendrecv_replace<Count, &Mpi::Sendrecv_replace##suffix>(                          \
+        void*, Count, abi::MPI_Datatype, int, int, int, int, abi::MPI_Comm, abi::MPI_Status*);     \
     template int isendrecv_replace<Count>(void*, Count, abi::MPI_Datatype, int, int, int, int,     \
                                           abi::MPI_Comm, abi::MPI_Request*);                       \
-    template int mrecv<Count>(void*, Count, abi::MPI_Datatype, abi::MPI_Message*,                  \
-                              abi::MPI_Status*);                                                   \
-    template int imrecv<Count>(void*, Count, abi::MPI_Datatype, abi::MPI_Message*,                 \
-                               abi::MPI_Request*);
-INSTANTIATE(int)
-INSTANTIATE(abi::MPI_Count)
+    template int mrecv<Count, &Mpi::Mrecv##suffix>(void*, Count, abi::MPI_Datatype,                \
+                                                   abi::MPI_Message*, abi::MPI_Status*);           \
+    template int imrecv<Count, &Mpi::Mrecv##suffix, &Mpi::Imrecv##suffix>(                         \
+        void*, Count, abi::MPI_Datatype, abi::MPI_Message*, abi::MPI_Request*);
+INSTANTIATE(, int)
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+INSTANTIATE(_c, abi::MPI_Count)
+#endif
 
 } // namespace nodeaware::p2p

@@ -158,7 +158,7 @@ int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
 
 // The rest, which is made of these.
 
-template <class Count>
+template <class Count, auto native_call>
 int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
              int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
              int recvtag, abi::MPI_Comm comm, abi::MPI_Status* status);
@@ -166,7 +166,7 @@ template <class Count>
 int isendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
               int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
               int recvtag, abi::MPI_Comm comm, abi::MPI_Request* request);
-template <class Count>
+template <class Count, auto native_call>
 int sendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
                      int sendtag, int source, int recvtag, abi::MPI_Comm comm,
                      abi::MPI_Status* status);
@@ -174,10 +174,10 @@ template <class Count>
 int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
                       int sendtag, int source, int recvtag, abi::MPI_Comm comm,
                       abi::MPI_Request* request);
-template <class Count>
+template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status);
-template <class Count>
+template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request);
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status);

@@ -64,10 +64,11 @@ class PointToPoint {
     static void add_to_report(const BatchEngine::Counts& counts);
     static std::vector<Report::Note> report();
 
-  private:
     bool is_elsewhere(int peer) const {
         return topology_.node_of(peer) != topology_.node_of(rank_);
     }
+
+  private:
     void vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting);
     bool all_are_ready(bool is_asked_for, MPI_Comm meeting);
     void begin(const World& world, MPI_Comm self, MPI_Comm meeting);

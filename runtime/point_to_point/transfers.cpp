@@ -57,12 +57,14 @@ UserMemory memory_of(const Message& message) {
 }
 
 uint64_t bytes_of(const Message& message) {
-    return static_cast<uint64_t>(message.count) * inspect(message.type).size;
+    MPI_Count size = 0;
+    MPI_CALL(Type_size_x, message.type, &size);
+    return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size);
 }
 
 bool is_of_interest(const PointToPoint* communicator, const Message& message) {
     return communicator != nullptr && communicator->is_learning() && message.peer >= 0 &&
-           is_sound(message);
+           communicator->is_elsewhere(message.peer) && is_sound(message);
 }
 
 } // namespace
@@ -91,12 +93,13 @@ MPI_Request make_completed_request(const MPI_Status& status) {
 
 bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* request, int* result) {
     PointToPoint* const communicator = hub.find(message.comm);
-    if (communicator == nullptr) { return false; }
+    if (communicator == nullptr || communicator->is_off()) { return false; }
     communicator->post();
     if (synchronous) { communicator->note_synchronous(); }
+    if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
-    if (engine == nullptr || !is_sound(message) || message.tag < 0 ||
-        !is_rank(*engine, message.peer) || !engine->owns(message.peer)) {
+    if (!is_sound(message) || message.tag < 0 || !is_rank(*engine, message.peer) ||
+        !engine->owns(message.peer)) {
         return false;
     }
     const UserMemory memory = memory_of(message);
@@ -117,11 +120,12 @@ bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* reque
 bool receive(Hub& hub, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result) {
     PointToPoint* const communicator = hub.find(message.comm);
-    if (communicator == nullptr) { return false; }
+    if (communicator == nullptr || communicator->is_off()) { return false; }
     communicator->post();
+    if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
-    if (engine == nullptr || !is_sound(message) ||
+    if (!is_sound(message) ||
         (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer)))) {
         return false;
     }
