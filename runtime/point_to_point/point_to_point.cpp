@@ -20,9 +20,11 @@ uint64_t channel_hash(int source, int destination, int tag) {
                static_cast<uint64_t>(tag));
 }
 
-double timeout_of(const World& world) {
+/// `batch_seconds`: what a batch takes by MPI. Ranks of a node are not expected to be further apart
+/// than half of it.
+double timeout_of(const World& world, double batch_seconds) {
     const double given = world.options.batch_timeout;
-    return given >= 0 ? given : automatic_batch_timeout(world);
+    return given >= 0 ? given : std::max(automatic_batch_timeout(world), batch_seconds / 2);
 }
 
 /// The configuration names a strategy: nothing is to be thought or measured to be faster by MPI.
@@ -192,7 +194,7 @@ void PointToPoint::begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
         memory = SharedMemory::create(group, memory_bytes);
     }
     BatchEngine::Settings settings{
-        timeout_of(world), comm_, self, tags::of_engine(team->next_engine()), {}};
+        timeout_of(world, native_seconds_), comm_, self, tags::of_engine(team->next_engine()), {}};
     for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
         settings.learned.insert(batch.streams.begin(), batch.streams.end());
     }
@@ -261,9 +263,10 @@ bool PointToPoint::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     double most_seconds = 0;
     MPI_CALL(Allreduce, &seconds, &most_seconds, 1, MPI_DOUBLE, MPI_MAX, meeting);
     learner_.begin_period();
-    const bool is_slower =
-        !is_asked_for && most_seconds > 1.02 * native_seconds_ && native_seconds_ > 0;
-    const bool is_wrong = sums[3] * 20 > sums[2];
+    const bool is_measured = !is_asked_for && native_seconds_ > 0;
+    const bool is_slower = is_measured && most_seconds > 1.02 * native_seconds_;
+    const bool is_clearly_faster = is_measured && most_seconds < 0.9 * native_seconds_;
+    const bool is_wrong = sums[3] * 20 > sums[2] && !is_clearly_faster;
     if (!is_slower && !is_wrong) { return false; }
     if (sums[0] != 0 || sums[1] != 0) { return true; }
     if (rank_ == 0) {
