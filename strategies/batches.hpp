@@ -45,7 +45,8 @@ struct Container {
 
 /// The containers of a node: for each batch and destination one, of all messages of up to
 /// `most_bytes`, unless there are more than `most_members`. A stream that several batches of a rank
-/// have belongs to the first of them. The same on all ranks of the node.
+/// have belongs to the first of them, with streams that are sent as often in all: the n-th message
+/// of one travels with the n-th messages of the others. The same on all ranks of the node.
 std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_bytes,
                                      size_t most_members);
 

@@ -269,6 +269,7 @@ void BatchEngine::flush() {
     }
     unsent_.clear();
     announce();
+    if (receives_.has_posted_wildcard()) { has_waiting_wildcard_ = true; }
 }
 
 bool BatchEngine::is_idle() const {

@@ -73,6 +73,8 @@ class BatchEngine {
     /// wait for their receives that these are posted.
     void flush();
     bool has_unsent() const { return !unsent_.empty(); }
+    /// A receive with wildcards was posted at such a moment; those cannot be announced.
+    bool had_waiting_wildcard() const { return has_waiting_wildcard_; }
 
     /// Nothing is under way on this rank.
     bool is_idle() const;
@@ -127,6 +129,7 @@ class BatchEngine {
     std::map<uint64_t, Unacknowledged> unacknowledged_; ///< by destination and sequence
     std::map<Channel, uint32_t> sent_on_;
     std::map<Channel, uint32_t> expected_on_; ///< announced by their receivers
+    bool has_waiting_wildcard_ = false;
     Counts counts_;
 };
 

@@ -49,7 +49,7 @@ void Containers::attach(std::byte* memory) {
 
 void Containers::note_in_time(const Place& place) {
     uint32_t& misses = misses_[place.container];
-    if (misses < most_misses) { misses = 0; }
+    if (misses > 0 && misses < most_misses) { --misses; }
 }
 
 std::byte* Containers::cell_memory(const Place& place) const {

@@ -54,9 +54,9 @@ class Containers {
     bool close(const Place& place);
     /// True if the cell has been closed.
     bool is_closed(const Place& place) const;
-    /// A contribution of this rank left too late, or in time. Containers that are late again and
-    /// again are given up: what was learned does not hold.
-    void note_overdue(const Place& place) { ++misses_[place.container]; }
+    /// A contribution of this rank left too late, or in time. Containers that are late more than
+    /// now and then are given up: what was learned does not hold.
+    void note_overdue(const Place& place) { misses_[place.container] += a_miss; }
     void note_in_time(const Place& place);
     /// The entries of a cell that the caller has to send; frees it for a later repetition.
     std::vector<std::byte> take(const Place& place);
@@ -99,8 +99,9 @@ class Containers {
 
     std::vector<Container> layout_;
     std::map<Stream, Own> own_;
-    static constexpr uint32_t most_misses = 3;
-    std::vector<uint32_t> misses_; ///< in a row, by container
+    static constexpr uint32_t a_miss = 8; ///< as much as so many contributions in time
+    static constexpr uint32_t most_misses = 5 * a_miss;
+    std::vector<uint32_t> misses_; ///< by container
     uint64_t memory_bytes_ = 0;
     std::byte* memory_ = nullptr;
 };

@@ -121,6 +121,7 @@ void Hub::created(MPI_Comm parent, MPI_Comm comm) {
 
 void Hub::flush() {
     for (const auto& engine : engines_) { engine->flush(); }
+    for (const auto& [request, communicator] : tracked_) { communicator->note_waiting_wildcard(); }
 }
 
 void Hub::settle() {

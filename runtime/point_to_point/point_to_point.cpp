@@ -20,11 +20,8 @@ uint64_t channel_hash(int source, int destination, int tag) {
                static_cast<uint64_t>(tag));
 }
 
-/// `batch_seconds`: what a batch takes by MPI. Ranks of a node are not expected to be further apart
-/// than half of it.
-double timeout_of(const World& world, double batch_seconds) {
-    const double given = world.options.batch_timeout;
-    return given >= 0 ? given : std::max(automatic_batch_timeout(world), batch_seconds / 2);
+double a_few_messages(const World& world) {
+    return 20 * world.options.parameters.costs.protocols[0].latency;
 }
 
 /// The configuration names a strategy: nothing is to be thought or measured to be faster by MPI.
@@ -32,7 +29,21 @@ bool is_asked_for(const World& world) {
     return world.options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
 }
 
+/// `batch_seconds`: what a batch takes by MPI. Ranks of a node are not expected to be further apart
+/// than that, and what waits in vain should not take much longer than by MPI.
+double timeout_of(const World& world, double batch_seconds) {
+    if (world.options.batch_timeout >= 0) { return world.options.batch_timeout; }
+    const double least =
+        is_asked_for(world) ? automatic_batch_timeout(world) : a_few_messages(world);
+    return std::max(least, batch_seconds);
+}
+
 constexpr int most_returns = 3;
+
+/// Ranks that have used synchronous sends, and above these ranks whose wildcards have waited.
+constexpr uint64_t one_waits = uint64_t{1} << 32;
+constexpr const char* risky = "synchronous sends, and receives with wildcards that wait";
+bool is_risky(uint64_t sum) { return sum % one_waits > 0 && sum / one_waits > 0; }
 
 /// What each of the ranks gives to all of them.
 std::vector<std::vector<int64_t>> exchange_lists(const std::vector<int64_t>& mine,
@@ -67,8 +78,7 @@ Totals totals;
 } // namespace
 
 double automatic_batch_timeout(const World& world) {
-    const double messages = 20 * world.options.parameters.costs.protocols[0].latency;
-    return std::max(messages, world.oversubscribed ? 20e-3 : 100e-6);
+    return std::max(a_few_messages(world), world.oversubscribed ? 20e-3 : 100e-6);
 }
 
 void PointToPoint::add_to_report(const BatchEngine::Counts& counts) {
@@ -123,14 +133,32 @@ bool PointToPoint::vote(const World& world, MPI_Comm self, MPI_Comm meeting) {
     return false;
 }
 
+/// To be added up over the ranks, for is_risky().
+uint64_t PointToPoint::risk() const {
+    const bool waits =
+        has_waiting_wildcard_ || (engine_ != nullptr && engine_->had_waiting_wildcard());
+    return (has_synchronous_ ? 1U : 0U) + (waits ? one_waits : 0U);
+}
+
 bool PointToPoint::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
-    const bool is_ready = !is_ineligible_ && (is_asked_for || !has_synchronous_) && pending_ == 0 &&
-                          learner_.is_stable();
-    const std::array<uint64_t, 3> mine = {balance_, is_ready ? 0U : 1U, learner_.recent()};
-    std::array<uint64_t, 3> sums{};
+    const std::array<uint64_t, 5> mine = {balance_, is_ineligible_ || pending_ != 0 ? 1U : 0U,
+                                          learner_.is_stable() ? 0U : 1U, learner_.recent(),
+                                          risk()};
+    std::array<uint64_t, 5> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
              MPI_SUM, meeting);
-    return sums[0] == 0 && sums[1] == 0 && sums[2] >= 2;
+    const auto [balance, unknown, unstable, recent, risks] = sums;
+    const char* const reason = recent < 2     ? "hardly any messages between nodes"
+                               : unstable > 0 ? "batches do not repeat"
+                               : unknown > 0  ? "receives with wildcards wait"
+                               : balance != 0 ? "messages are under way"
+                               : !is_asked_for && is_risky(risks) ? risky
+                                                                  : nullptr;
+    if (reason != nullptr && rank_ == 0) {
+        log(LogLevel::info, "point-to-point on {} ranks: stays with MPI for now: {}",
+            topology_.ranks(), reason);
+    }
+    return reason == nullptr;
 }
 
 void PointToPoint::vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
@@ -254,9 +282,9 @@ bool PointToPoint::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     const uint64_t bad =
         counts.overdue - last_counts_.overdue + counts.unexpected - last_counts_.unexpected;
     last_counts_ = counts;
-    const std::array<uint64_t, 4> mine = {engine_balance(), engine_->is_idle() ? 0U : 1U, sent,
-                                          bad};
-    std::array<uint64_t, 4> sums{};
+    const std::array<uint64_t, 5> mine = {engine_balance(), engine_->is_idle() ? 0U : 1U, sent, bad,
+                                          risk()};
+    std::array<uint64_t, 5> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
              MPI_SUM, meeting);
     const double seconds = learner_.mean_seconds();
@@ -267,14 +295,18 @@ bool PointToPoint::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     const bool is_slower = is_measured && most_seconds > 1.02 * native_seconds_;
     const bool is_clearly_faster = is_measured && most_seconds < 0.9 * native_seconds_;
     const bool is_wrong = sums[3] * 20 > sums[2] && !is_clearly_faster;
-    if (!is_slower && !is_wrong) { return false; }
+    const bool is_unsafe = !is_asked_for && is_risky(sums[4]);
+    if (!is_slower && !is_wrong && !is_unsafe) { return false; }
     if (sums[0] != 0 || sums[1] != 0) { return true; }
     if (rank_ == 0) {
         log(LogLevel::info,
             "point-to-point on {} ranks: back to MPI, {} ({} messages, of these {} late or not "
             "learned; {:.3g} s a batch, {:.3g} s by MPI)",
-            topology_.ranks(), is_wrong ? "other messages than learned" : "slower", sums[2],
-            sums[3], most_seconds, native_seconds_);
+            topology_.ranks(),
+            is_unsafe  ? risky
+            : is_wrong ? "other messages than learned"
+                       : "slower",
+            sums[2], sums[3], most_seconds, native_seconds_);
     }
     add_to_report(counts);
     if (rank_ == 0) { ++totals.handed_back; }

@@ -47,10 +47,12 @@ class PointToPoint {
     void note_receive(int source, int tag);
     /// A receive whose source this rank will not come to know.
     void note_unknown_receive() { is_ineligible_ = true; }
-    /// A sender waits for its receiver. If that has posted a receive with wildcards and sits in a
-    /// collective call, only MPI can tell the sender: unless asked to, the library leaves it all to
-    /// MPI.
+    /// A sender waits for its receiver.
     void note_synchronous() { has_synchronous_ = true; }
+    /// A receive with wildcards waits while this rank may block elsewhere in MPI. Then only MPI
+    /// could tell a sender that it has been matched, so a communicator with such receives and such
+    /// senders is left to MPI, unless the configuration asks for something else.
+    void note_waiting_wildcard() { has_waiting_wildcard_ = true; }
     void note_pending(int change) { pending_ += change; }
 
     /// The communicators that this one was made from, or that were made from it.
@@ -76,6 +78,7 @@ class PointToPoint {
                    const batches::Forecast& thought, MPI_Comm meeting);
     batches::NodeBatches share_batches(MPI_Comm comm) const;
     bool vote_to_return(bool is_asked_for, MPI_Comm meeting);
+    uint64_t risk() const;
     uint64_t engine_balance() const;
 
     MPI_Comm comm_;
@@ -90,6 +93,7 @@ class PointToPoint {
     int pending_ = 0;                 ///< receives whose source is not known yet
     bool is_ineligible_ = false;
     bool has_synchronous_ = false;
+    bool has_waiting_wildcard_ = false;
     bool is_off_ = false;
     double native_seconds_ = 0; ///< of a batch, on the slowest rank
     int returns_ = 0;

@@ -175,6 +175,12 @@ wire::Arrived Receives::extract(int source, int tag) {
     return message;
 }
 
+bool Receives::has_posted_wildcard() const {
+    return std::any_of(posted_.begin(), posted_.end(), [](const auto& receive) {
+        return receive->source == MPI_ANY_SOURCE || receive->tag == MPI_ANY_TAG;
+    });
+}
+
 bool Receives::cancel(Receive& receive) {
     if (receive.is_done) { return false; }
     const auto found = std::find_if(posted_.begin(), posted_.end(), [&](const auto& candidate) {

@@ -79,6 +79,8 @@ class Receives {
     std::vector<wire::Entry> announcements();
 
     bool has_posted() const { return !posted_.empty(); }
+    /// Some receive that has been posted could take messages of several senders or tags.
+    bool has_posted_wildcard() const;
     bool has_arrived() const { return !arrived_.empty() || !early_.empty(); }
 
   private:

@@ -51,6 +51,29 @@ TEST(Batches, LargeMessagesAndLaterOccurrencesStayOut) {
     EXPECT_EQ(all[0].members.size(), 3U);
 }
 
+TEST(Batches, OnlyStreamsThatAreSentAsOftenTravelTogether) {
+    const Stream twice{4, 0, 8};
+    const Stream once{4, 1, 8};
+    // Rank 0 sends one stream in both of its batches, rank 1 has two streams, rank 2 one of each.
+    const NodeBatches node = {{{{twice}, 50}, {{twice, {5, 0, 8}}, 50}},
+                              {{{{4, 2, 8}}, 100}, {{{4, 3, 8}}, 50}},
+                              {{{once, {4, 4, 8}}, 51}, {{{4, 4, 8}}, 49}}};
+    const auto containers = containers_of(node);
+    ASSERT_EQ(containers.size(), 1U);
+    std::set<std::pair<int, int>> members; // rank, tag
+    for (const auto& [local, stream] : containers[0].members) {
+        members.insert({local, stream.tag});
+    }
+    EXPECT_EQ(members, (std::set<std::pair<int, int>>{{0, 0}, {1, 2}, {2, 4}}));
+}
+
+TEST(Batches, AStreamThatABatchHasTwiceCountsOnceForEach) {
+    const NodeBatches node = {{{{{4, 0, 8}, {4, 0, 8}}, 50}}, {{{{4, 1, 8}}, 50}}};
+    const auto containers = containers_of(node);
+    ASSERT_EQ(containers.size(), 1U);
+    EXPECT_EQ(containers[0].members.size(), 3U);
+}
+
 TEST(Batches, TooManyMembersGetNoContainer) {
     const NodeBatches node = {{{{{4, 0, 8}, {4, 1, 8}, {4, 2, 8}}, 2}}};
     EXPECT_EQ(batches::containers_of(node, no_limit, 3).size(), 1U);
@@ -255,10 +278,11 @@ TEST(Containers, ARankThatIsTooFarAheadFindsNoPlace) {
 TEST(Containers, AreGivenUpWhenLateAgainAndAgain) {
     Node node(pair_of_ranks);
     std::optional<Containers::Place> place;
-    for (uint32_t i = 0; i < 3; ++i) {
+    for (uint32_t i = 0; i < 6; ++i) {
         EXPECT_FALSE(contribute(node.ranks[0], {4, 1, 12}, i, &place));
         ASSERT_TRUE(place.has_value());
         node.ranks[0].note_overdue(*place);
+        if (i % 2 == 0) { node.ranks[0].note_in_time(*place); }
         ASSERT_TRUE(node.ranks[0].close(*place));
         node.ranks[0].take(*place);
     }

@@ -1,10 +1,15 @@
-"""A convection-diffusion equation solved by PETSc, and counters that all ranks raise.
+"""Equations solved by PETSc, and counters that all ranks raise.
 
-Prints the bits of every residual and of what each rank fetched. Of PETSc's communication, with
+-problem grid: convection and diffusion on a grid, where ranks have few neighbours.
+-problem graph: diffusion on a random graph, where all ranks are neighbours.
+
+Prints the bits of every residual and of what each rank fetched; with -digits N only so many digits
+of the solution, for solvers that do not add up in a fixed order. Of PETSc's communication, with
 -sf_type neighbor, the solver uses Ineighbor_alltoallv and fetching from counters
-Neighbor_alltoallv.
+Neighbor_alltoallv; with -sf_type basic, both use persistent requests.
 """
 
+import random
 import sys
 
 import petsc4py
@@ -17,7 +22,27 @@ from petsc4py import PETSc
 SIDE = 40
 
 
-def make_matrix():
+def make_graph_matrix():
+    """Each of SIDE * SIDE places is linked to the next one and to two random ones."""
+    size = SIDE * SIDE
+    generator = random.Random(1)
+    links = [set() for _ in range(size)]
+    for place in range(size):
+        for other in (place + 1) % size, generator.randrange(size), generator.randrange(size):
+            if other != place:
+                links[place].add(other)
+                links[other].add(place)
+    matrix = PETSc.Mat().createAIJ([size, size], nnz=30)
+    start, end = matrix.getOwnershipRange()
+    for row in range(start, end):
+        matrix[row, row] = len(links[row]) + 0.01
+        for other in sorted(links[row]):
+            matrix[row, other] = -1.0
+    matrix.assemble()
+    return matrix
+
+
+def make_grid_matrix():
     matrix = PETSc.Mat().createAIJ([SIDE * SIDE, SIDE * SIDE], nnz=5)
     start, end = matrix.getOwnershipRange()
     for row in range(start, end):
@@ -36,7 +61,9 @@ def make_matrix():
 
 
 def solve():
-    matrix = make_matrix()
+    problem = PETSc.Options().getString("problem", "grid")
+    digits = PETSc.Options().getInt("digits", 0)
+    matrix = make_graph_matrix() if problem == "graph" else make_grid_matrix()
     solution, right_side = matrix.createVecs()
     right_side.set(1.0)
     solver = PETSc.KSP().create()
@@ -44,10 +71,15 @@ def solve():
     solver.setType("gmres")
     solver.getPC().setType("bjacobi")
     solver.setTolerances(rtol=1e-10, max_it=300)
-    solver.setMonitor(lambda _, step, residual: PETSc.Sys.Print(step, residual.hex()))
+    if digits == 0:
+        solver.setMonitor(lambda _, step, residual: PETSc.Sys.Print(step, residual.hex()))
     solver.setFromOptions()
-    solver.solve(right_side, solution)
-    PETSc.Sys.Print("solution", solution.norm().hex())
+    for _ in range(PETSc.Options().getInt("solves", 1)):
+        solution.set(0.0)
+        solver.solve(right_side, solution)
+    norm = solution.norm()
+    PETSc.Sys.Print("solution", norm.hex() if digits == 0 else f"{norm:.{digits}g}")
+    PETSc.Sys.Print("converged", solver.getConvergedReason() > 0)
 
 
 def fetch_and_add(rounds):
