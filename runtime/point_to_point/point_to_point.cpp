@@ -2,6 +2,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
+#include "strategies/forecast.hpp"
 
 #include <algorithm>
 #include <array>
@@ -248,7 +249,8 @@ bool PointToPoint::all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
     MPI_CALL(Allreduce, node.data(), most.data(), static_cast<int>(node.size()), MPI_DOUBLE,
              MPI_MAX, meeting);
     const bool can = sums[0] == 0;
-    const bool should = is_asked_for || (sums[1] > 0 && most[1] < most[0]);
+    // Some work of ours the model does not know.
+    const bool should = is_asked_for || (sums[1] > 0 && most[1] * trusted_difference < most[0]);
     if (!can) { is_off_ = true; }
     if (rank_ == 0) {
         log(LogLevel::info,
