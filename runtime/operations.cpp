@@ -157,7 +157,7 @@ void stop() {
     try {
         if (p2p::hub != nullptr) { p2p::hub->close(); }
         p2p::hub = nullptr;
-        library->report.close(library->world, PointToPoint::report());
+        library->report.close(library->world, vote_counts::notes());
     } catch (const std::exception& error) { log(LogLevel::warn, "report: {}", error.what()); }
     Communicator::close();
     mpi.Group_free(&library->world.group);

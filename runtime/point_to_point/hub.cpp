@@ -41,7 +41,7 @@ void Hub::close() {
     for (auto& [request, persistent] : persistent_) {
         if (persistent.kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&persistent.kept_type); }
     }
-    for (const auto& engine : engines_) { PointToPoint::add_to_report(engine->counts()); }
+    for (const auto& engine : engines_) { vote_counts::add(engine->counts()); }
     engines_.clear();
 }
 
@@ -140,7 +140,7 @@ void Hub::progress() {
     // Those of freed communicators go when all that was under way has arrived.
     const auto ended = std::erase_if(engines_, [](const std::shared_ptr<BatchEngine>& engine) {
         const bool is_over = engine.use_count() == 1 && engine->is_idle();
-        if (is_over) { PointToPoint::add_to_report(engine->counts()); }
+        if (is_over) { vote_counts::add(engine->counts()); }
         return is_over;
     });
     if (ended > 0) {

@@ -2,6 +2,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/log.hpp"
+#include "runtime/point_to_point/vote_counts.hpp"
 #include "strategies/forecast.hpp"
 
 #include <algorithm>
@@ -43,7 +44,6 @@ constexpr int most_returns = 3;
 
 /// Ranks that have used synchronous sends, and above these ranks whose wildcards have waited.
 constexpr uint64_t one_waits = uint64_t{1} << 32;
-constexpr const char* risky = "synchronous sends, and receives with wildcards that wait";
 bool is_risky(uint64_t sum) { return sum % one_waits > 0 && sum / one_waits > 0; }
 
 /// What each of the ranks gives to all of them.
@@ -68,38 +68,10 @@ std::vector<std::vector<int64_t>> exchange_lists(const std::vector<int64_t>& min
     return lists;
 }
 
-struct Totals {
-    uint64_t votes = 0;
-    uint64_t agreed = 0;
-    uint64_t handed_back = 0;
-    BatchEngine::Counts counts; ///< of engines that have ended
-};
-Totals totals;
-
 } // namespace
 
 double automatic_batch_timeout(const World& world) {
     return std::max(a_few_messages(world), world.oversubscribed ? 20e-3 : 100e-6);
-}
-
-void PointToPoint::add_to_report(const BatchEngine::Counts& counts) {
-    totals.counts.contributed += counts.contributed;
-    totals.counts.direct += counts.direct;
-    totals.counts.containers += counts.containers;
-    totals.counts.flushed += counts.flushed;
-    totals.counts.overdue += counts.overdue;
-}
-
-std::vector<Report::Note> PointToPoint::report() {
-    const BatchEngine::Counts& counts = totals.counts;
-    return {{"point-to-point: votes on communicators", totals.votes},
-            {"point-to-point: communicators whose batches were taken over", totals.agreed},
-            {"point-to-point: communicators given back to MPI", totals.handed_back},
-            {"point-to-point: messages between nodes in containers", counts.contributed},
-            {"point-to-point: messages between nodes by themselves", counts.direct},
-            {"point-to-point: containers sent complete", counts.containers},
-            {"point-to-point: containers sent before they were complete", counts.flushed},
-            {"point-to-point: of these because of the time limit", counts.overdue}};
 }
 
 PointToPoint::PointToPoint(MPI_Comm comm, Topology topology, int rank, Completions& completions)
@@ -128,7 +100,7 @@ void PointToPoint::note_receive(int source, int tag) {
 
 bool PointToPoint::vote(const World& world, MPI_Comm self, MPI_Comm meeting) {
     if (is_off_) { return false; }
-    if (rank_ == 0) { ++totals.votes; }
+    if (rank_ == 0) { vote_counts::add_vote(); }
     if (engine_ != nullptr) { return vote_to_return(is_asked_for(world), meeting); }
     vote_to_begin(world, self, meeting);
     return false;
@@ -149,17 +121,23 @@ bool PointToPoint::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
              MPI_SUM, meeting);
     const auto [balance, unknown, unstable, recent, risks] = sums;
-    const char* const reason = recent < 2     ? "hardly any messages between nodes"
-                               : unstable > 0 ? "batches do not repeat"
-                               : unknown > 0  ? "receives with wildcards wait"
-                               : balance != 0 ? "messages are under way"
-                               : !is_asked_for && is_risky(risks) ? risky
-                                                                  : nullptr;
-    if (reason != nullptr && rank_ == 0) {
-        log(LogLevel::info, "point-to-point on {} ranks: stays with MPI for now: {}",
-            topology_.ranks(), reason);
-    }
-    return reason == nullptr;
+    using Why = vote_counts::Reason;
+    const bool is_unsafe = !is_asked_for && is_risky(risks);
+    const std::optional<Why> why = recent < 2     ? std::optional(Why::few_messages)
+                                   : unstable > 0 ? std::optional(Why::no_repetition)
+                                   : unknown > 0  ? std::optional(Why::waiting_wildcards)
+                                   : balance != 0 ? std::optional(Why::under_way)
+                                   : is_unsafe    ? std::optional(Why::risky)
+                                                  : std::nullopt;
+    if (why) { leave_to_mpi(*why); }
+    return !why;
+}
+
+void PointToPoint::leave_to_mpi(vote_counts::Reason reason) const {
+    if (rank_ != 0) { return; } // counts for all
+    vote_counts::add(reason);
+    log(LogLevel::info, "point-to-point on {} ranks: stays with MPI for now: {}", topology_.ranks(),
+        vote_counts::text_of(reason));
 }
 
 void PointToPoint::vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
@@ -206,6 +184,7 @@ void PointToPoint::begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
     Communicator& communicator = Communicator::of(meeting, world);
     if (communicator.obstacle(Operation::point_to_point) != Reason::none) {
         is_off_ = true;
+        leave_to_mpi(vote_counts::Reason::no_memory);
         return;
     }
     const std::shared_ptr<Team>& team = communicator.shared_team();
@@ -234,7 +213,8 @@ void PointToPoint::begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
     engine_ = std::make_shared<BatchEngine>(team, std::move(containers), std::move(memory),
                                             std::move(settings));
     last_counts_ = {};
-    if (rank_ == 0) { ++totals.agreed; }
+    if (rank_ == 0) { vote_counts::add_taken_over(); }
+    vote_counts::add_batches(shared[static_cast<size_t>(local)].size());
 }
 
 /// All have planned: true if it can and should be done.
@@ -255,11 +235,11 @@ bool PointToPoint::all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
     if (rank_ == 0) {
         log(LogLevel::info,
             "point-to-point on {} ranks: containers would save {} messages of each repetition; "
-            "thought to take {:.3g} s, by MPI {:.3g} s{}",
-            topology_.ranks(), sums[1], most[1], most[0],
-            !can     ? "; no shared memory"
-            : should ? ""
-                     : "; left to MPI");
+            "thought to take {:.3g} s, by MPI {:.3g} s",
+            topology_.ranks(), sums[1], most[1], most[0]);
+    }
+    if (!can || !should) {
+        leave_to_mpi(can ? vote_counts::Reason::not_worth_it : vote_counts::Reason::no_memory);
     }
     return can && should;
 }
@@ -301,17 +281,17 @@ bool PointToPoint::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     if (!is_slower && !is_wrong && !is_unsafe) { return false; }
     if (sums[0] != 0 || sums[1] != 0) { return true; }
     if (rank_ == 0) {
+        const auto why = is_unsafe  ? vote_counts::Reason::returned_risky
+                         : is_wrong ? vote_counts::Reason::returned_otherwise
+                                    : vote_counts::Reason::returned_slower;
+        vote_counts::add(why);
         log(LogLevel::info,
-            "point-to-point on {} ranks: back to MPI, {} ({} messages, of these {} late or not "
+            "point-to-point on {} ranks: back to MPI: {} ({} messages, of these {} late or not "
             "learned; {:.3g} s a batch, {:.3g} s by MPI)",
-            topology_.ranks(),
-            is_unsafe  ? risky
-            : is_wrong ? "other messages than learned"
-                       : "slower",
-            sums[2], sums[3], most_seconds, native_seconds_);
+            topology_.ranks(), vote_counts::text_of(why), sums[2], sums[3], most_seconds,
+            native_seconds_);
     }
-    add_to_report(counts);
-    if (rank_ == 0) { ++totals.handed_back; }
+    vote_counts::add(counts);
     engine_.reset();
     learner_.forget();
     balance_ = 0;

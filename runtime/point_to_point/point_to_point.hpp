@@ -3,7 +3,7 @@
 #include "runtime/point_to_point/batch_engine.hpp"
 #include "runtime/point_to_point/batch_learner.hpp"
 #include "runtime/point_to_point/family.hpp"
-#include "runtime/report.hpp"
+#include "runtime/point_to_point/vote_counts.hpp"
 #include "runtime/world.hpp"
 
 #include <map>
@@ -62,10 +62,6 @@ class PointToPoint {
     /// vote should be soon, for something was under way.
     bool vote(const World& world, MPI_Comm self, MPI_Comm meeting);
 
-    /// An engine has ended: its counts go into the report.
-    static void add_to_report(const BatchEngine::Counts& counts);
-    static std::vector<Report::Note> report();
-
     bool is_elsewhere(int peer) const {
         return topology_.node_of(peer) != topology_.node_of(rank_);
     }
@@ -79,6 +75,7 @@ class PointToPoint {
     batches::NodeBatches share_batches(MPI_Comm comm) const;
     bool vote_to_return(bool is_asked_for, MPI_Comm meeting);
     uint64_t risk() const;
+    void leave_to_mpi(vote_counts::Reason reason) const;
     uint64_t engine_balance() const;
 
     MPI_Comm comm_;
