@@ -4,7 +4,7 @@
 // for byte, gaps and canaries included. All ranks draw the same case, so that every rank knows what
 // every other sends.
 
-#include "tests/mpi/types.hpp"
+#include "tests/mpi/exchange.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,22 +16,6 @@ namespace nodeaware::test {
 namespace {
 
 constexpr int unit = 6; // messages are multiples of this many ints, to fit every test type
-
-enum Operation {
-    alltoall,
-    alltoallv,
-    alltoallw,
-    neighbor_alltoall,
-    neighbor_alltoallv,
-    neighbor_alltoallw,
-    neighbor_allgather,
-    neighbor_allgatherv,
-    operations
-};
-
-constexpr std::array<const char*, operations> operation_names = {
-    "alltoall",           "alltoallv",          "alltoallw",          "neighbor_alltoall",
-    "neighbor_alltoallv", "neighbor_alltoallw", "neighbor_allgather", "neighbor_allgatherv"};
 
 bool is_neighborhood(Operation operation) { return operation >= neighbor_alltoall; }
 bool is_allgather(Operation operation) { return operation >= neighbor_allgather; }
@@ -50,74 +34,6 @@ bool native_is_broken(Operation operation, int size, bool symmetric) {
     return operation == alltoallw && size == 1 && symmetric;
 #endif
 }
-
-/// One buffer of the application: blocks with counts, datatypes and places, in memory full of
-/// canaries.
-struct Buffer {
-    std::vector<int> counts; ///< elements
-    std::vector<int> places; ///< ints from the start
-    std::vector<const TestType*> types;
-    std::vector<int> memory;
-
-    static constexpr int canary = 0x5ca1ab1e;
-
-    /// Lays blocks of `integers[i]` ints out in random order with random gaps. One type for all but
-    /// for the w operations.
-    void lay_out(Random& random, const TestTypes& all, const std::vector<int>& integers,
-                 bool one_type, bool uniform) {
-        const TestType& common = all.draw_one(random);
-        const int blocks = static_cast<int>(integers.size());
-        counts.assign(integers.size(), 0);
-        places.assign(integers.size(), 0);
-        types.assign(integers.size(), &common);
-        std::vector<int> order(integers.size());
-        std::iota(order.begin(), order.end(), 0);
-        if (!uniform && draw(random, 0, 2) == 0) {
-            std::shuffle(order.begin(), order.end(), random);
-        }
-        int next = 0;
-        for (int i = 0; i < blocks; ++i) {
-            const auto at = static_cast<size_t>(order[static_cast<size_t>(i)]);
-            if (!one_type) { types[at] = &all.draw_one(random); }
-            counts[at] = integers[at] / types[at]->integers;
-            if (!uniform) { next += draw(random, 0, 3); }
-            // Displacements of alltoallv count extents.
-            next = (next + types[at]->extent - 1) / types[at]->extent * types[at]->extent;
-            places[at] = next;
-            next += counts[at] * types[at]->extent + (uniform ? 0 : types[at]->span);
-        }
-        counts.push_back(0);
-        const int end = next + common.span + 16;
-        memory.assign(static_cast<size_t>(end), canary);
-    }
-
-    /// For operations with one count for all blocks, on a rank without any.
-    void set_count(int integers) { counts[0] = integers; }
-
-    std::vector<int> displacements(bool in_bytes) const {
-        std::vector<int> result;
-        for (size_t i = 0; i < places.size(); ++i) {
-            result.push_back(in_bytes ? places[i] * static_cast<int>(sizeof(int))
-                                      : places[i] / types[i]->extent);
-        }
-        result.push_back(0); // an array that is not needed must still have an address
-        return result;
-    }
-    std::vector<MPI_Aint> addresses() const {
-        std::vector<MPI_Aint> result;
-        for (const int place : places) {
-            result.push_back(place * static_cast<MPI_Aint>(sizeof(int)));
-        }
-        result.push_back(0);
-        return result;
-    }
-    std::vector<MPI_Datatype> handles() const {
-        std::vector<MPI_Datatype> result;
-        for (const TestType* type : types) { result.push_back(type->handle); }
-        result.push_back(MPI_INT);
-        return result;
-    }
-};
 
 /// The four functions that a call can go to.
 struct Functions {
