@@ -13,7 +13,6 @@ namespace {
 constinit std::atomic<const abi::Core*> running_core{nullptr};
 constinit std::atomic<bool> was_started{false};
 constinit thread_local int depth = 0;
-constinit const std::atomic<int> nothing{0};
 
 enum class Flavor { open_mpi, mpich, unknown };
 
@@ -101,15 +100,13 @@ void watch(const abi::Core* core) {
     const auto set = [](Activity::Counter& counter, const std::atomic<int>* value) {
         counter.store(value, std::memory_order_relaxed);
     };
-    set(activity.meetings, core == nullptr ? &nothing : core->waiting_communicators);
-    set(activity.requests, core == nullptr ? &nothing : core->requests);
-    set(activity.messages, core == nullptr ? &nothing : core->point_to_point);
-    set(activity.engines, core == nullptr ? &nothing : core->running_engines);
+    set(activity.meetings, core == nullptr ? &Activity::nothing : core->waiting_communicators);
+    set(activity.requests, core == nullptr ? &Activity::nothing : core->requests);
+    set(activity.messages, core == nullptr ? &Activity::nothing : core->point_to_point);
+    set(activity.engines, core == nullptr ? &Activity::nothing : core->running_engines);
 }
 
 } // namespace
-
-constinit Activity activity = {{&nothing}, {&nothing}, {&nothing}, {&nothing}};
 
 const abi::Core* active_core() {
     return depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;

@@ -44,13 +44,14 @@ const abi::Core* active_core();
 /// Which calls a running core wants to see: its counters of the same names; zeroes while no core
 /// runs. Cheaper to ask than active_core(), for calls that mostly nobody wants to see.
 struct Activity {
+    static constexpr std::atomic<int> nothing{0};
     using Counter = std::atomic<const std::atomic<int>*>;
-    Counter meetings;
-    Counter requests;
-    Counter messages;
-    Counter engines;
+    Counter meetings{&nothing};
+    Counter requests{&nothing};
+    Counter messages{&nothing};
+    Counter engines{&nothing};
 };
-extern constinit __attribute__((visibility("hidden"))) Activity activity;
+inline constinit Activity activity;
 inline bool is_any(const Activity::Counter& counter) {
     return counter.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
 }
