@@ -160,7 +160,7 @@ void Hub::detach(MPI_Request request, std::vector<std::byte> bytes) {
 
 void Hub::completed() {
     ++completions_.count;
-    completions_.last_seconds = now();
+    if (completions_.is_time_wanted) { completions_.last_seconds = now(); }
 }
 
 void Hub::pause(uint32_t round) {

@@ -83,6 +83,7 @@ void PointToPoint::post() {
         seen_completions_ = completions_.count;
         learner_.complete(completions_.last_seconds);
     }
+    completions_.is_time_wanted = true;
     learner_.post(learner_.begins_batch() ? now() : 0);
 }
 

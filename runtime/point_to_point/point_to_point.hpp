@@ -20,6 +20,7 @@ double automatic_batch_timeout(const World& world);
 struct Completions {
     uint64_t count = 0;
     double last_seconds = 0;
+    bool is_time_wanted = false; ///< somebody learns from what is posted
 };
 
 /// Point-to-point messages of one communicator. First its ranks learn what they send again and
