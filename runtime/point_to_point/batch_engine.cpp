@@ -99,7 +99,13 @@ bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry,
     if (!place) { return false; }
     std::byte* const slot = containers_.reserve(*place);
     if (slot == nullptr) { return false; }
-    write(memory, entry, slot);
+    try {
+        write(memory, entry, slot);
+    } catch (...) {
+        containers_.withdraw(*place);
+        if (containers_.commit(*place)) { send_cell(*place); }
+        throw;
+    }
     ++counts_.contributed;
     if (containers_.commit(*place)) {
         ++counts_.containers;

@@ -95,6 +95,10 @@ std::byte* Containers::reserve(const Place& place) {
     return reinterpret_cast<std::byte*>(&slot) + sizeof(SlotHead);
 }
 
+void Containers::withdraw(const Place& place) {
+    head(place, place.slot).filled.store(0, std::memory_order_relaxed);
+}
+
 bool Containers::commit(const Place& place) {
     std::atomic<uint64_t>& word = cell(place).word;
     uint64_t now = word.fetch_add(committed_one, std::memory_order_acq_rel) + committed_one;

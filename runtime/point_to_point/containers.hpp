@@ -47,6 +47,9 @@ class Containers {
     /// Reserves the place; nullptr if it is too late or too early for it. The caller writes an
     /// Entry and its bytes there and calls commit().
     std::byte* reserve(const Place& place);
+    /// The caller could not write what it has reserved the place for; it calls commit()
+    /// nevertheless, for others wait for that.
+    void withdraw(const Place& place);
     /// True if this was the last contribution: the caller has to take() and send.
     bool commit(const Place& place);
 

@@ -247,6 +247,17 @@ TEST(Containers, TheLastContributorSendsForAll) {
     EXPECT_FALSE(node.ranks[0].has({4, 2, 5}));
 }
 
+TEST(Containers, AContributionThatFailsKeepsNobodyWaiting) {
+    Node node(pair_of_ranks);
+    std::optional<Containers::Place> place = node.ranks[0].next_place({4, 1, 12});
+    ASSERT_TRUE(place.has_value());
+    ASSERT_NE(node.ranks[0].reserve(*place), nullptr);
+    node.ranks[0].withdraw(*place);
+    EXPECT_FALSE(node.ranks[0].commit(*place));
+    ASSERT_TRUE(contribute(node.ranks[1], {4, 2, 5}, 0, &place));
+    EXPECT_EQ(tags_in(node.ranks[1].take(*place)), (std::multiset<int>{2}));
+}
+
 TEST(Containers, WhatIsClosedTakesNoMore) {
     Node node(pair_of_ranks);
     std::optional<Containers::Place> place;
