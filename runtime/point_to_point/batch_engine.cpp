@@ -1,6 +1,6 @@
 #include "runtime/point_to_point/batch_engine.hpp"
 
-#include "runtime/log.hpp"
+#include "runtime/job/log.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -40,11 +40,11 @@ uint64_t number_of(int destination, uint32_t sequence) {
 
 } // namespace
 
-BatchEngine::BatchEngine(std::shared_ptr<Team> team, Containers containers, SharedMemory memory,
-                         Settings settings)
-    : team_(std::move(team)), topology_(team_->topology()), containers_(std::move(containers)),
-      memory_(std::move(memory)), settings_(std::move(settings)), comm_(team_->comm()),
-      rank_(team_->rank()), node_(topology_.node_of(rank_)), receives_(settings_.self),
+BatchEngine::BatchEngine(std::shared_ptr<InnerCommunicator> inner, Containers containers,
+                         SharedMemory memory, Settings settings)
+    : inner_(std::move(inner)), topology_(inner_->topology()), containers_(std::move(containers)),
+      memory_(std::move(memory)), settings_(std::move(settings)), comm_(inner_->comm()),
+      rank_(inner_->rank()), node_(topology_.node_of(rank_)), receives_(settings_.self),
       sequences_(static_cast<size_t>(topology_.ranks()), 0) {
     containers_.attach(memory_.data());
     receives_.count_sources(topology_.ranks());
@@ -95,7 +95,7 @@ void BatchEngine::when_acknowledged(uint64_t number, std::function<void()> then)
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
-    const auto place = containers_.next_place({destination, entry.tag, entry.bytes});
+    const auto place = containers_.next_reservation({destination, entry.tag, entry.bytes});
     if (!place) { return false; }
     std::byte* const slot = containers_.reserve(*place);
     if (slot == nullptr) { return false; }
@@ -116,7 +116,7 @@ bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry,
     return true;
 }
 
-void BatchEngine::send_cell(const Containers::Place& place) {
+void BatchEngine::send_cell(const Containers::Reservation& place) {
     send_bytes(containers_.take(place), containers_.destination(place.container));
 }
 

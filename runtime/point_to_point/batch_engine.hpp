@@ -1,9 +1,9 @@
 #pragma once
 
+#include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/memory/shared_memory.hpp"
 #include "runtime/point_to_point/containers.hpp"
 #include "runtime/point_to_point/receives.hpp"
-#include "runtime/shared_memory.hpp"
-#include "runtime/team.hpp"
 
 #include <deque>
 #include <functional>
@@ -31,7 +31,7 @@ class BatchEngine {
         double timeout_seconds = 0;
         MPI_Comm comm = MPI_COMM_NULL; ///< of the application
         MPI_Comm self = MPI_COMM_NULL; ///< of this rank alone
-        int tag = 0;                   ///< of its messages on the team's communicator
+        int tag = 0;                   ///< of its messages on the inner communicator
         /// Streams of this rank in learned batches.
         std::set<batches::Stream> learned;
     };
@@ -46,8 +46,8 @@ class BatchEngine {
         uint64_t overdue = 0;    ///< of these, because of the time limit
     };
 
-    BatchEngine(std::shared_ptr<Team> team, Containers containers, SharedMemory memory,
-                Settings settings);
+    BatchEngine(std::shared_ptr<InnerCommunicator> inner, Containers containers,
+                SharedMemory memory, Settings settings);
     ~BatchEngine();
     BatchEngine(const BatchEngine&) = delete;
     BatchEngine& operator=(const BatchEngine&) = delete;
@@ -82,13 +82,13 @@ class BatchEngine {
     bool has_sent() const { return outgoing_.empty() && unsent_.empty(); }
     const std::vector<uint32_t>& sent() const { return sequences_; } ///< messages by destination
     const Counts& counts() const { return counts_; }
-    Team& team() const { return *team_; }
+    InnerCommunicator& inner() const { return *inner_; }
 
   private:
     using Channel = std::pair<int, int>; ///< destination, tag
 
     struct Unsent {
-        Containers::Place place;
+        Containers::Reservation place;
         double since;
     };
     struct Outgoing {
@@ -98,7 +98,7 @@ class BatchEngine {
 
     bool contribute(const UserMemory& memory, const wire::Entry& entry, int destination);
     void write(const UserMemory& memory, const wire::Entry& entry, std::byte* to);
-    void send_cell(const Containers::Place& place);
+    void send_cell(const Containers::Reservation& place);
     void send_bytes(std::vector<std::byte> bytes, int destination);
     void receive_some();
     void take_apart(std::vector<std::byte> bytes);
@@ -108,7 +108,7 @@ class BatchEngine {
     void settle(uint64_t number);
     void look_after_unsent();
 
-    std::shared_ptr<Team> team_;
+    std::shared_ptr<InnerCommunicator> inner_;
     const Topology& topology_;
     Containers containers_;
     SharedMemory memory_;

@@ -12,12 +12,13 @@ namespace {
 /// that the library executes. Tells what has become of them afterwards.
 class Requests {
   public:
-    Requests(Hub& hub, int count, MPI_Request* given, MPI_Status* statuses, int status_count)
-        : hub_(hub), count_(static_cast<size_t>(std::max(count, 0))), given_(given),
+    Requests(MessageLayer& layer, int count, MPI_Request* given, MPI_Status* statuses,
+             int status_count)
+        : layer_(layer), count_(static_cast<size_t>(std::max(count, 0))), given_(given),
           statuses_(statuses) {
         if (given == nullptr) { count_ = 0; }
-        if (hub.swapped > 0) { swap(); }
-        const auto& tracked = hub.tracked();
+        if (layer.swapped > 0) { swap(); }
+        const auto& tracked = layer.tracked();
         has_tracked_ = !tracked.empty() &&
                        std::any_of(given, given + count_,
                                    [&](MPI_Request request) { return tracked.count(request) > 0; });
@@ -40,7 +41,7 @@ class Requests {
                 given_[i] = seen_[i];
             } else if (seen_[i] == MPI_REQUEST_NULL) {
                 swapped_[i]->active = MPI_REQUEST_NULL;
-                --hub_.swapped;
+                --layer_.swapped;
             }
         }
         seen_.clear();
@@ -49,19 +50,19 @@ class Requests {
     /// Request `index` has completed, and that is its status.
     void completed(int index, const MPI_Status& status) {
         if (!has_tracked_) { return; }
-        const auto found = hub_.tracked().find(before_[static_cast<size_t>(index)]);
-        if (found == hub_.tracked().end()) { return; }
+        const auto found = layer_.tracked().find(before_[static_cast<size_t>(index)]);
+        if (found == layer_.tracked().end()) { return; }
         found->second->note_pending(-1);
         if (status.MPI_SOURCE >= 0) {
             found->second->note_receive(status.MPI_SOURCE, status.MPI_TAG);
         }
-        hub_.tracked().erase(found);
+        layer_.tracked().erase(found);
     }
     bool has_tracked() const { return has_tracked_; }
 
   private:
     void swap() {
-        auto& persistent = hub_.persistent();
+        auto& persistent = layer_.persistent();
         for (size_t i = 0; i < count_; ++i) {
             const auto found = persistent.find(given_[i]);
             if (found == persistent.end() || found->second.active == MPI_REQUEST_NULL) { continue; }
@@ -74,12 +75,12 @@ class Requests {
         }
     }
 
-    Hub& hub_;
+    MessageLayer& layer_;
     size_t count_;
     MPI_Request* given_;
     MPI_Status* statuses_;
     std::vector<MPI_Request> seen_;
-    std::vector<Hub::Persistent*> swapped_;
+    std::vector<MessageLayer::Persistent*> swapped_;
     bool has_tracked_ = false;
     std::vector<MPI_Request> before_;
     std::vector<MPI_Status> own_statuses_;
@@ -87,83 +88,85 @@ class Requests {
 
 } // namespace
 
-int test(Hub& hub, MPI_Request* request, int* flag, MPI_Status* status) {
-    hub.progress();
-    Requests list(hub, 1, request, status, 1);
+int test(MessageLayer& layer, MPI_Request* request, int* flag, MPI_Status* status) {
+    layer.progress();
+    Requests list(layer, 1, request, status, 1);
     const int code = mpi.Test(list.data(), flag, list.statuses());
     list.update();
     if (code == MPI_SUCCESS && *flag != 0) {
         if (list.has_tracked()) { list.completed(0, *list.statuses()); }
-        hub.completed();
+        layer.completed();
     }
     return code;
 }
 
-int wait(Hub& hub, MPI_Request* request, MPI_Status* status) {
+int wait(MessageLayer& layer, MPI_Request* request, MPI_Status* status) {
     int code = MPI_SUCCESS;
-    hub.wait_until([&] {
+    layer.wait_until([&] {
         int flag = 0;
-        code = test(hub, request, &flag, status);
+        code = test(layer, request, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
     });
     return code;
 }
 
-int testall(Hub& hub, int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-    hub.progress();
-    Requests list(hub, count, requests, statuses, count);
+int testall(MessageLayer& layer, int count, MPI_Request* requests, int* flag,
+            MPI_Status* statuses) {
+    layer.progress();
+    Requests list(layer, count, requests, statuses, count);
     const int code = mpi.Testall(count, list.data(), flag, list.statuses());
     list.update();
     if (code == MPI_SUCCESS && *flag != 0) {
         for (int i = 0; list.has_tracked() && i < count; ++i) {
             list.completed(i, list.statuses()[i]);
         }
-        hub.completed();
+        layer.completed();
     }
     return code;
 }
 
-int testany(Hub& hub, int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-    hub.progress();
-    Requests list(hub, count, requests, status, 1);
+int testany(MessageLayer& layer, int count, MPI_Request* requests, int* index, int* flag,
+            MPI_Status* status) {
+    layer.progress();
+    Requests list(layer, count, requests, status, 1);
     const int code = mpi.Testany(count, list.data(), index, flag, list.statuses());
     list.update();
     if (code == MPI_SUCCESS && *flag != 0) {
         if (*index != MPI_UNDEFINED) { list.completed(*index, *list.statuses()); }
-        hub.completed();
+        layer.completed();
     }
     return code;
 }
 
-int testsome(Hub& hub, int count, MPI_Request* requests, int* done, int* indices,
+int testsome(MessageLayer& layer, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses) {
-    hub.progress();
-    Requests list(hub, count, requests, statuses, count);
+    layer.progress();
+    Requests list(layer, count, requests, statuses, count);
     const int code = mpi.Testsome(count, list.data(), done, indices, list.statuses());
     list.update();
     if (code == MPI_SUCCESS && *done != 0) {
         for (int i = 0; list.has_tracked() && *done != MPI_UNDEFINED && i < *done; ++i) {
             list.completed(indices[i], list.statuses()[i]);
         }
-        hub.completed();
+        layer.completed();
     }
     return code;
 }
 
-int waitall(Hub& hub, int count, MPI_Request* requests, MPI_Status* statuses) {
-    if (!hub.is_busy()) {
-        Requests list(hub, count, requests, statuses, count);
+int waitall(MessageLayer& layer, int count, MPI_Request* requests, MPI_Status* statuses) {
+    if (!layer.is_busy()) {
+        Requests list(layer, count, requests, statuses, count);
         const int code = mpi.Waitall(count, list.data(), list.statuses());
         for (int i = 0; list.has_tracked() && code == MPI_SUCCESS && i < count; ++i) {
             list.completed(i, list.statuses()[i]);
         }
-        hub.completed();
+        layer.completed();
         return code;
     }
-    Requests list(hub, count, requests, statuses, count);
+    Requests list(layer, count, requests, statuses, count);
     int next = 0;
     // Not MPI_Testall, with which MPICH 4.0 fails where its own persistent collectives are.
-    hub.wait_until([&] {
+    layer.wait_until([&] {
         for (; next < count; ++next) {
             int flag = 0;
             const MPI_Request request = list.data()[next];
@@ -178,51 +181,52 @@ int waitall(Hub& hub, int count, MPI_Request* requests, MPI_Status* statuses) {
     for (int i = 0; list.has_tracked() && code == MPI_SUCCESS && i < count; ++i) {
         list.completed(i, list.statuses()[i]);
     }
-    hub.completed();
+    layer.completed();
     return code;
 }
 
-int waitany(Hub& hub, int count, MPI_Request* requests, int* index, MPI_Status* status) {
+int waitany(MessageLayer& layer, int count, MPI_Request* requests, int* index, MPI_Status* status) {
     int code = MPI_SUCCESS;
-    hub.wait_until([&] {
+    layer.wait_until([&] {
         int flag = 0;
-        code = testany(hub, count, requests, index, &flag, status);
+        code = testany(layer, count, requests, index, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
     });
     return code;
 }
 
-int waitsome(Hub& hub, int count, MPI_Request* requests, int* done, int* indices,
+int waitsome(MessageLayer& layer, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses) {
     int code = MPI_SUCCESS;
-    hub.wait_until([&] {
-        code = testsome(hub, count, requests, done, indices, statuses);
+    layer.wait_until([&] {
+        code = testsome(layer, count, requests, done, indices, statuses);
         return code != MPI_SUCCESS || *done != 0;
     });
     return code;
 }
 
-int get_status(Hub& hub, MPI_Request request, int* flag, MPI_Status* status) {
-    hub.progress();
-    const auto found = hub.persistent().find(request);
-    if (found != hub.persistent().end() && found->second.active != MPI_REQUEST_NULL) {
+int get_status(MessageLayer& layer, MPI_Request request, int* flag, MPI_Status* status) {
+    layer.progress();
+    const auto found = layer.persistent().find(request);
+    if (found != layer.persistent().end() && found->second.active != MPI_REQUEST_NULL) {
         request = found->second.active;
     }
     return mpi.Request_get_status(request, flag, status);
 }
 
-int cancel(Hub& hub, MPI_Request* request) {
-    const auto found = hub.persistent().find(*request);
-    if (found != hub.persistent().end() && found->second.active != MPI_REQUEST_NULL) {
+int cancel(MessageLayer& layer, MPI_Request* request) {
+    const auto found = layer.persistent().find(*request);
+    if (found != layer.persistent().end() && found->second.active != MPI_REQUEST_NULL) {
         return mpi.Cancel(&found->second.active);
     }
     return mpi.Cancel(request);
 }
 
-void remember(Hub& hub, MPI_Request request, const Hub::Persistent& persistent) {
-    PointToPoint* const communicator = hub.find(persistent.comm);
+void remember(MessageLayer& layer, MPI_Request request,
+              const MessageLayer::Persistent& persistent) {
+    CommunicatorMessages* const communicator = layer.find(persistent.comm);
     if (communicator == nullptr || persistent.peer == MPI_PROC_NULL) { return; }
-    Hub::Persistent& kept = hub.persistent()[request];
+    MessageLayer::Persistent& kept = layer.persistent()[request];
     kept = persistent;
     if (kept.memory.dense == nullptr && kept.memory.bytes > 0) {
         MPI_CALL(Type_dup, kept.memory.type, &kept.kept_type);
@@ -233,23 +237,23 @@ void remember(Hub& hub, MPI_Request request, const Hub::Persistent& persistent) 
 namespace {
 
 /// Starts a persistent request in MPI and learns from it.
-int start_native(Hub& hub, MPI_Request* request, const Hub::Persistent& persistent,
-                 const transfers::Message& message) {
+int start_native(MessageLayer& layer, MPI_Request* request,
+                 const MessageLayer::Persistent& persistent, const transfers::Message& message) {
     const int code = mpi.Start(request);
     if (code != MPI_SUCCESS) { return code; }
-    if (persistent.mode == Hub::Persistent::Mode::receive) {
-        transfers::note_receive_begun(hub, message, *request);
+    if (persistent.mode == MessageLayer::Persistent::Mode::receive) {
+        transfers::note_receive_begun(layer, message, *request);
     } else {
-        transfers::note_sent(hub, message);
+        transfers::note_sent(layer, message);
     }
     return code;
 }
 
-int start_one(Hub& hub, MPI_Request* request) {
-    using Mode = Hub::Persistent::Mode;
-    const auto found = hub.persistent().find(*request);
-    if (found == hub.persistent().end()) { return mpi.Start(request); }
-    Hub::Persistent& persistent = found->second;
+int start_one(MessageLayer& layer, MPI_Request* request) {
+    using Mode = MessageLayer::Persistent::Mode;
+    const auto found = layer.persistent().find(*request);
+    if (found == layer.persistent().end()) { return mpi.Start(request); }
+    MessageLayer::Persistent& persistent = found->second;
     const UserMemory& memory = persistent.memory;
     const transfers::Message message{memory.address,  memory.count,   memory.type,
                                      persistent.peer, persistent.tag, persistent.comm};
@@ -257,41 +261,41 @@ int start_one(Hub& hub, MPI_Request* request) {
     int code = MPI_SUCCESS;
     const bool is_ours =
         persistent.mode == Mode::receive
-            ? transfers::receive(hub, message, &active, MPI_STATUS_IGNORE, &code)
-            : transfers::send(hub, message, persistent.mode == Mode::synchronous, &active, &code);
-    if (!is_ours) { return start_native(hub, request, persistent, message); }
+            ? transfers::receive(layer, message, &active, MPI_STATUS_IGNORE, &code)
+            : transfers::send(layer, message, persistent.mode == Mode::synchronous, &active, &code);
+    if (!is_ours) { return start_native(layer, request, persistent, message); }
     persistent.active = active;
-    ++hub.swapped;
+    ++layer.swapped;
     return code;
 }
 
 } // namespace
 
-int start(Hub& hub, int count, MPI_Request* requests) {
-    if (hub.persistent().empty()) {
+int start(MessageLayer& layer, int count, MPI_Request* requests) {
+    if (layer.persistent().empty()) {
         return count == 1 ? mpi.Start(requests) : mpi.Startall(count, requests);
     }
     for (int i = 0; i < count; ++i) {
-        const int code = start_one(hub, requests + i);
+        const int code = start_one(layer, requests + i);
         if (code != MPI_SUCCESS) { return code; }
     }
     return MPI_SUCCESS;
 }
 
-void forget(Hub& hub, MPI_Request request) {
-    if (const auto tracked = hub.tracked().find(request); tracked != hub.tracked().end()) {
+void forget(MessageLayer& layer, MPI_Request request) {
+    if (const auto tracked = layer.tracked().find(request); tracked != layer.tracked().end()) {
         tracked->second->note_unknown_receive();
-        hub.tracked().erase(tracked);
+        layer.tracked().erase(tracked);
     }
-    const auto found = hub.persistent().find(request);
-    if (found == hub.persistent().end()) { return; }
-    Hub::Persistent& persistent = found->second;
+    const auto found = layer.persistent().find(request);
+    if (found == layer.persistent().end()) { return; }
+    MessageLayer::Persistent& persistent = found->second;
     if (persistent.active != MPI_REQUEST_NULL) {
         mpi.Request_free(&persistent.active);
-        --hub.swapped;
+        --layer.swapped;
     }
     if (persistent.kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&persistent.kept_type); }
-    hub.persistent().erase(found);
+    layer.persistent().erase(found);
 }
 
 } // namespace nodeaware::completion

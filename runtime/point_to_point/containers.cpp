@@ -47,37 +47,37 @@ void Containers::attach(std::byte* memory) {
     misses_.assign(layout_.size(), 0);
 }
 
-void Containers::note_in_time(const Place& place) {
+void Containers::note_in_time(const Reservation& place) {
     uint32_t& misses = misses_[place.container];
     if (misses > 0 && misses < most_misses) { --misses; }
 }
 
-std::byte* Containers::cell_memory(const Place& place) const {
+std::byte* Containers::cell_memory(const Reservation& place) const {
     const Container& container = layout_[place.container];
     return memory_ + container.offset + place.repetition % cells * container.cell_bytes;
 }
 
-Containers::Cell& Containers::cell(const Place& place) const {
+Containers::Cell& Containers::cell(const Reservation& place) const {
     return *std::launder(reinterpret_cast<Cell*>(cell_memory(place)));
 }
 
-Containers::SlotHead& Containers::head(const Place& place, uint32_t slot) const {
+Containers::SlotHead& Containers::head(const Reservation& place, uint32_t slot) const {
     return *std::launder(reinterpret_cast<SlotHead*>(cell_memory(place) +
                                                      layout_[place.container].slots[slot].offset));
 }
 
-std::optional<Containers::Place> Containers::next_place(const Stream& stream) {
+std::optional<Containers::Reservation> Containers::next_reservation(const Stream& stream) {
     const auto found = own_.find(stream);
     if (found == own_.end()) { return std::nullopt; }
     Own& own = found->second;
     const uint64_t use = own.uses++;
     if (misses_[own.container] >= most_misses) { return std::nullopt; }
-    return Place{own.container, own.slots[use % own.slots.size()],
-                 static_cast<uint32_t>(use / own.slots.size())};
+    return Reservation{own.container, own.slots[use % own.slots.size()],
+                       static_cast<uint32_t>(use / own.slots.size())};
 }
 
 /// The word counts repetitions of its cell; all zero is the beginning.
-bool Containers::reserve_word(const Place& place) {
+bool Containers::reserve_word(const Reservation& place) {
     std::atomic<uint64_t>& word = cell(place).word;
     uint64_t now = word.load(std::memory_order_acquire);
     while (true) {
@@ -88,18 +88,18 @@ bool Containers::reserve_word(const Place& place) {
     }
 }
 
-std::byte* Containers::reserve(const Place& place) {
+std::byte* Containers::reserve(const Reservation& place) {
     if (!reserve_word(place)) { return nullptr; }
     SlotHead& slot = head(place, place.slot);
     slot.filled.store(place.repetition + 1, std::memory_order_relaxed);
     return reinterpret_cast<std::byte*>(&slot) + sizeof(SlotHead);
 }
 
-void Containers::withdraw(const Place& place) {
+void Containers::withdraw(const Reservation& place) {
     head(place, place.slot).filled.store(0, std::memory_order_relaxed);
 }
 
-bool Containers::commit(const Place& place) {
+bool Containers::commit(const Reservation& place) {
     std::atomic<uint64_t>& word = cell(place).word;
     uint64_t now = word.fetch_add(committed_one, std::memory_order_acq_rel) + committed_one;
     if (committed_of(now) != layout_[place.container].slots.size()) { return false; }
@@ -111,7 +111,7 @@ bool Containers::commit(const Place& place) {
     return false;
 }
 
-bool Containers::close(const Place& place) {
+bool Containers::close(const Reservation& place) {
     std::atomic<uint64_t>& word = cell(place).word;
     uint64_t now = word.load(std::memory_order_acquire);
     while (true) {
@@ -128,12 +128,12 @@ bool Containers::close(const Place& place) {
     return true;
 }
 
-bool Containers::is_closed(const Place& place) const {
+bool Containers::is_closed(const Reservation& place) const {
     const uint64_t now = cell(place).word.load(std::memory_order_acquire);
     return repetition_of(now) != place.repetition / cells || closed(now);
 }
 
-std::vector<std::byte> Containers::take(const Place& place) {
+std::vector<std::byte> Containers::take(const Reservation& place) {
     const Container& container = layout_[place.container];
     std::vector<std::byte> entries;
     for (uint32_t slot = 0; slot < container.slots.size(); ++slot) {

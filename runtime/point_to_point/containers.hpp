@@ -22,7 +22,7 @@ namespace nodeaware {
 class Containers {
   public:
     /// Where a message may be put.
-    struct Place {
+    struct Reservation {
         uint32_t container = 0;
         uint32_t slot = 0;
         uint32_t repetition = 0;
@@ -42,27 +42,27 @@ class Containers {
     /// True if messages of this stream of this rank are to travel in a container.
     bool has(const Stream& stream) const { return own_.count(stream) > 0; }
     /// The place of the next message of this stream of this rank.
-    std::optional<Place> next_place(const Stream& stream);
+    std::optional<Reservation> next_reservation(const Stream& stream);
 
     /// Reserves the place; nullptr if it is too late or too early for it. The caller writes an
     /// Entry and its bytes there and calls commit().
-    std::byte* reserve(const Place& place);
+    std::byte* reserve(const Reservation& place);
     /// The caller could not write what it has reserved the place for; it calls commit()
     /// nevertheless, for others wait for that.
-    void withdraw(const Place& place);
+    void withdraw(const Reservation& place);
     /// True if this was the last contribution: the caller has to take() and send.
-    bool commit(const Place& place);
+    bool commit(const Reservation& place);
 
     /// Closes the cell before it is complete. True if the caller has to take() and send.
-    bool close(const Place& place);
+    bool close(const Reservation& place);
     /// True if the cell has been closed.
-    bool is_closed(const Place& place) const;
+    bool is_closed(const Reservation& place) const;
     /// A contribution of this rank left too late, or in time. Containers that are late more than
     /// now and then are given up: what was learned does not hold.
-    void note_overdue(const Place& place) { misses_[place.container] += a_miss; }
-    void note_in_time(const Place& place);
+    void note_overdue(const Reservation& place) { misses_[place.container] += a_miss; }
+    void note_in_time(const Reservation& place);
     /// The entries of a cell that the caller has to send; frees it for a later repetition.
-    std::vector<std::byte> take(const Place& place);
+    std::vector<std::byte> take(const Reservation& place);
 
     int destination(uint32_t container) const { return layout_[container].destination; }
 
@@ -95,10 +95,10 @@ class Containers {
         uint64_t uses = 0;
     };
 
-    std::byte* cell_memory(const Place& place) const;
-    Cell& cell(const Place& place) const;
-    SlotHead& head(const Place& place, uint32_t slot) const;
-    bool reserve_word(const Place& place);
+    std::byte* cell_memory(const Reservation& place) const;
+    Cell& cell(const Reservation& place) const;
+    SlotHead& head(const Reservation& place, uint32_t slot) const;
+    bool reserve_word(const Reservation& place);
 
     std::vector<Container> layout_;
     std::map<Stream, Own> own_;

@@ -14,17 +14,17 @@ UserMemory memory_of(const Message& message) {
 
 int plain_isend(const Message& message, MPI_Request* request) {
     int result = MPI_SUCCESS;
-    if (transfers::send(*hub, message, false, request, &result)) { return result; }
+    if (transfers::send(*layer, message, false, request, &result)) { return result; }
     result = begin_send(memory_of(message), message.peer, message.tag, message.comm, request);
-    if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+    if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
     return result;
 }
 
 int plain_irecv(const Message& message, MPI_Request* request) {
     int result = MPI_SUCCESS;
-    if (transfers::receive(*hub, message, request, MPI_STATUS_IGNORE, &result)) { return result; }
+    if (transfers::receive(*layer, message, request, MPI_STATUS_IGNORE, &result)) { return result; }
     result = begin_receive(memory_of(message), message.peer, message.tag, message.comm, request);
-    if (result == MPI_SUCCESS) { transfers::note_receive_begun(*hub, message, *request); }
+    if (result == MPI_SUCCESS) { transfers::note_receive_begun(*layer, message, *request); }
     return result;
 }
 
@@ -48,7 +48,7 @@ int begin_both(const Message& sent, const Message& received, MPI_Request* reques
                        sent.tag,     sent.comm};
     MPI_Request send_request = MPI_REQUEST_NULL;
     result = plain_isend(copy, &send_request);
-    if (result == MPI_SUCCESS) { hub->detach(send_request, std::move(bytes)); }
+    if (result == MPI_SUCCESS) { layer->detach(send_request, std::move(bytes)); }
     return result;
 }
 
@@ -56,22 +56,22 @@ int begin_both(const Message& sent, const Message& received, MPI_Request* reques
 template <class NativeCall>
 int both(const Message& sent, const Message& received, MPI_Status* status, NativeCall native_call) {
     return guarded(sent.comm, [&] {
-        PointToPoint* const communicator = hub->find(sent.comm);
+        CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator == nullptr || communicator->engine() == nullptr) {
-            hub->flush();
+            layer->flush();
             if (communicator != nullptr) { communicator->post(); }
             MPI_Status own;
             MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
             const int result = native_call(told);
             if (result == MPI_SUCCESS) {
-                transfers::note_sent(*hub, sent);
-                transfers::note_received(*hub, received, *told);
+                transfers::note_sent(*layer, sent);
+                transfers::note_received(*layer, received, *told);
             }
             return result;
         }
         MPI_Request request = MPI_REQUEST_NULL;
         const int result = begin_both(sent, received, &request);
-        return result == MPI_SUCCESS ? completion::wait(*hub, &request, status) : result;
+        return result == MPI_SUCCESS ? completion::wait(*layer, &request, status) : result;
     });
 }
 
@@ -131,25 +131,25 @@ int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int des
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
-    const auto found = hub->probed().find(*native(message));
-    const bool is_ours = found != hub->probed().end();
+    const auto found = layer->probed().find(*native(message));
+    const bool is_ours = found != layer->probed().end();
     MPI_Status own;
     MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
     const wire::Entry entry = is_ours ? found->second : wire::Entry{};
-    if (is_ours) { hub->probed().erase(found); }
+    if (is_ours) { layer->probed().erase(found); }
     const int result = (mpi.*native_mrecv)(buffer, count, native(type), native(message), told);
     if (is_ours) {
         told->MPI_SOURCE = entry.source;
         told->MPI_TAG = entry.tag;
     }
-    hub->completed();
+    layer->completed();
     return result;
 }
 
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
-    if (hub->probed().count(*native(message)) == 0) {
+    if (layer->probed().count(*native(message)) == 0) {
         return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
     }
     return guarded(MPI_COMM_NULL, [&] {
@@ -164,18 +164,18 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
 int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
     return guarded(native(comm), [&] {
         bool is_ours = false;
-        return transfers::probe(*hub, source, tag, native(comm), flag, native(status), &is_ours);
+        return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
     });
 }
 
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
     return guarded(native(comm), [&] {
         int result = MPI_SUCCESS;
-        hub->wait_until([&] {
+        layer->wait_until([&] {
             int flag = 0;
             bool is_ours = false;
-            result =
-                transfers::probe(*hub, source, tag, native(comm), &flag, native(status), &is_ours);
+            result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
+                                      &is_ours);
             return result != MPI_SUCCESS || flag != 0;
         });
         return result;
@@ -185,11 +185,11 @@ int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
 int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
             abi::MPI_Status* status) {
     return guarded(native(comm), [&] {
-        PointToPoint* const communicator = hub->find(native(comm));
+        CommunicatorMessages* const communicator = layer->find(native(comm));
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
         if (communicator == nullptr || communicator->engine() == nullptr) {
-            hub->progress();
+            layer->progress();
             const int result = mpi.Improbe(source, tag, native(comm), flag, native(message), told);
             if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
                 told->MPI_SOURCE >= 0) {
@@ -198,7 +198,8 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
             return result;
         }
         bool is_ours = false;
-        const int result = transfers::probe(*hub, source, tag, native(comm), flag, told, &is_ours);
+        const int result =
+            transfers::probe(*layer, source, tag, native(comm), flag, told, &is_ours);
         if (result != MPI_SUCCESS || *flag == 0) { return result; }
         if (!is_ours) {
             return mpi.Improbe(source, tag, native(comm), flag, native(message), told);
@@ -206,11 +207,11 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
         const wire::Arrived found = communicator->engine()->receives().extract(source, tag);
         MPI_Request request = MPI_REQUEST_NULL;
         std::vector<std::byte> bytes(found.bytes(), found.bytes() + found.entry.bytes);
-        MPI_CALL(Isend, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 1, hub->self(),
+        MPI_CALL(Isend, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 1, layer->self(),
                  &request);
-        hub->detach(request, std::move(bytes));
-        MPI_CALL(Mprobe, 0, 1, hub->self(), native(message), MPI_STATUS_IGNORE);
-        hub->probed()[*native(message)] = found.entry;
+        layer->detach(request, std::move(bytes));
+        MPI_CALL(Mprobe, 0, 1, layer->self(), native(message), MPI_STATUS_IGNORE);
+        layer->probed()[*native(message)] = found.entry;
         return result;
     });
 }
@@ -221,7 +222,7 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
         return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
     }
     int result = MPI_SUCCESS;
-    hub->wait_until([&] {
+    layer->wait_until([&] {
         int flag = 0;
         result = improbe(source, tag, comm, &flag, message, status);
         return result != MPI_SUCCESS || flag != 0;
@@ -229,7 +230,7 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
     return result;
 }
 
-int cancel(abi::MPI_Request* request) { return completion::cancel(*hub, native(request)); }
+int cancel(abi::MPI_Request* request) { return completion::cancel(*layer, native(request)); }
 
 #define INSTANTIATE(suffix, Count)                                                                 \
     template int sendrecv<Count, &Mpi::Sendrecv##suffix>(                                          \

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "interpose/abi.hpp"
-#include "runtime/fills.hpp"
+#include "runtime/collectives/exchange_arguments.hpp"
 #include "runtime/point_to_point/completion.hpp"
 #include "runtime/point_to_point/transfers.hpp"
 
@@ -15,8 +15,8 @@ namespace nodeaware::p2p {
 /// Not 0 while point-to-point calls are intercepted.
 inline std::atomic<int> intercepts{0};
 
-using Mode = Hub::Persistent::Mode;
-using fills::native;
+using Mode = MessageLayer::Persistent::Mode;
+using exchange_arguments::native;
 using transfers::Message;
 
 inline MPI_Request* native(abi::MPI_Request* request) {
@@ -63,18 +63,18 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::send(*hub, message, synchronous, nullptr, &result)) { return result; }
-        if (nonblocking == nullptr || !hub->is_busy()) {
+        if (transfers::send(*layer, message, synchronous, nullptr, &result)) { return result; }
+        if (nonblocking == nullptr || !layer->is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
             if (result == MPI_SUCCESS) {
-                result = transfers::wait_native(*hub, &request, MPI_STATUS_IGNORE);
+                result = transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE);
             }
         }
-        if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+        if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
         return result;
     });
 }
@@ -85,12 +85,12 @@ int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::send(*hub, message, synchronous, native(request), &result)) {
+        if (transfers::send(*layer, message, synchronous, native(request), &result)) {
             return result;
         }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
                                     native(request));
-        if (result == MPI_SUCCESS) { transfers::note_sent(*hub, message); }
+        if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
         return result;
     });
 }
@@ -101,18 +101,20 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::receive(*hub, message, nullptr, native(status), &result)) { return result; }
+        if (transfers::receive(*layer, message, nullptr, native(status), &result)) {
+            return result;
+        }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        if (!hub->is_busy()) {
+        if (!layer->is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
-            if (result == MPI_SUCCESS) { result = transfers::wait_native(*hub, &request, told); }
+            if (result == MPI_SUCCESS) { result = transfers::wait_native(*layer, &request, told); }
         }
-        if (result == MPI_SUCCESS) { transfers::note_received(*hub, message, *told); }
+        if (result == MPI_SUCCESS) { transfers::note_received(*layer, message, *told); }
         return result;
     });
 }
@@ -123,13 +125,13 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::receive(*hub, message, native(request), MPI_STATUS_IGNORE, &result)) {
+        if (transfers::receive(*layer, message, native(request), MPI_STATUS_IGNORE, &result)) {
             return result;
         }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
                                     native(request));
         if (result == MPI_SUCCESS) {
-            transfers::note_receive_begun(*hub, message, *native(request));
+            transfers::note_receive_begun(*layer, message, *native(request));
         }
         return result;
     });
@@ -137,21 +139,21 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
 
 /// Persistent requests are made by MPI and remembered, to be started by whoever moves messages
 /// then.
-template <class Count, class Buffer, auto make, Hub::Persistent::Mode mode>
+template <class Count, class Buffer, auto make, MessageLayer::Persistent::Mode mode>
 int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Request* request) {
     return guarded(native(comm), [&] {
         const int result =
             (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
         if (result != MPI_SUCCESS) { return result; }
-        Hub::Persistent persistent;
+        MessageLayer::Persistent persistent;
         persistent.mode = mode;
         persistent.memory = user_memory(const_cast<void*>(buffer), count, inspect(native(type)));
         persistent.memory.address = const_cast<void*>(buffer);
         persistent.peer = peer;
         persistent.tag = tag;
         persistent.comm = native(comm);
-        completion::remember(*hub, *native(request), persistent);
+        completion::remember(*layer, *native(request), persistent);
         return result;
     });
 }

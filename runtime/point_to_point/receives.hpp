@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/datatype.hpp"
+#include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/wire.hpp"
 
 #include <cstdint>
@@ -70,7 +70,7 @@ class Receives {
 
     /// Matched messages whose senders wait for an acknowledgement; the caller empties the list.
     std::vector<wire::Entry>& to_acknowledge() { return to_acknowledge_; }
-    /// Sum of pair hashes over matched messages, see PointToPoint.
+    /// Sum of pair hashes over matched messages, see CommunicatorMessages.
     const std::vector<uint64_t>& matched() const { return matched_; }
     void count_sources(int ranks) { matched_.assign(static_cast<size_t>(ranks), 0); }
 

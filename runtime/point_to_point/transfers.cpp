@@ -1,6 +1,6 @@
 #include "runtime/point_to_point/transfers.hpp"
 
-#include "runtime/device_memory.hpp"
+#include "runtime/memory/device_memory.hpp"
 
 #include <algorithm>
 
@@ -48,7 +48,7 @@ bool is_sound(const Message& message) {
 }
 
 bool is_rank(const BatchEngine& engine, int peer) {
-    return peer >= 0 && peer < engine.team().size();
+    return peer >= 0 && peer < engine.inner().size();
 }
 
 UserMemory memory_of(const Message& message) {
@@ -62,7 +62,7 @@ uint64_t bytes_of(const Message& message) {
     return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size);
 }
 
-bool is_of_interest(const PointToPoint* communicator, const Message& message) {
+bool is_of_interest(const CommunicatorMessages* communicator, const Message& message) {
     return communicator != nullptr && communicator->is_learning() && message.peer >= 0 &&
            communicator->is_elsewhere(message.peer) && is_sound(message);
 }
@@ -91,8 +91,9 @@ MPI_Request make_completed_request(const MPI_Status& status) {
     return request;
 }
 
-bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* request, int* result) {
-    PointToPoint* const communicator = hub.find(message.comm);
+bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Request* request,
+          int* result) {
+    CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || communicator->is_off()) { return false; }
     communicator->post();
     if (synchronous) { communicator->note_synchronous(); }
@@ -109,7 +110,7 @@ bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* reque
     if (!number) {
         if (request != nullptr) { *request = make_completed_request(); }
     } else if (request == nullptr) {
-        hub.wait_until([&] { return engine->is_acknowledged(*number); });
+        layer.wait_until([&] { return engine->is_acknowledged(*number); });
     } else {
         MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
         engine->when_acknowledged(*number, [handle = *request] { mpi.Grequest_complete(handle); });
@@ -117,9 +118,9 @@ bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* reque
     return true;
 }
 
-bool receive(Hub& hub, const Message& message, MPI_Request* request, MPI_Status* status,
+bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result) {
-    PointToPoint* const communicator = hub.find(message.comm);
+    CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || communicator->is_off()) { return false; }
     communicator->post();
     if (communicator->engine() == nullptr) { return false; }
@@ -147,17 +148,17 @@ bool receive(Hub& hub, const Message& message, MPI_Request* request, MPI_Status*
         return true;
     }
     engine->receive(posted);
-    hub.wait_until([&] { return posted->is_done; });
+    layer.wait_until([&] { return posted->is_done; });
     posted->fill(status);
     *result = posted->error;
-    hub.completed();
+    layer.completed();
     if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
     return true;
 }
 
-int wait_native(Hub& hub, MPI_Request* request, MPI_Status* status) {
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status) {
     int code = MPI_SUCCESS;
-    hub.wait_until([&] {
+    layer.wait_until([&] {
         int flag = 0;
         code = mpi.Test(request, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
@@ -165,38 +166,38 @@ int wait_native(Hub& hub, MPI_Request* request, MPI_Status* status) {
     return code;
 }
 
-void note_sent(Hub& hub, const Message& message) {
-    PointToPoint* const communicator = hub.find(message.comm);
+void note_sent(MessageLayer& layer, const Message& message) {
+    CommunicatorMessages* const communicator = layer.find(message.comm);
     if (!is_of_interest(communicator, message)) { return; }
     communicator->note_send(message.peer, message.tag, bytes_of(message));
 }
 
-void note_received(Hub& hub, const Message& message, const MPI_Status& status) {
-    PointToPoint* const communicator = hub.find(message.comm);
-    hub.completed();
+void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status) {
+    CommunicatorMessages* const communicator = layer.find(message.comm);
+    layer.completed();
     if (communicator == nullptr || !communicator->is_learning() || status.MPI_SOURCE < 0) {
         return;
     }
     communicator->note_receive(status.MPI_SOURCE, status.MPI_TAG);
 }
 
-void note_receive_begun(Hub& hub, const Message& message, MPI_Request request) {
-    PointToPoint* const communicator = hub.find(message.comm);
+void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {
+    CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || !communicator->is_learning()) { return; }
     if (message.peer == MPI_PROC_NULL) { return; }
     if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
         communicator->note_pending(1);
-        hub.tracked()[request] = communicator;
+        layer.tracked()[request] = communicator;
     } else {
         communicator->note_receive(message.peer, message.tag);
     }
 }
 
-int probe(Hub& hub, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
+int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
           bool* is_ours) {
     *is_ours = false;
-    const std::shared_ptr<BatchEngine> engine = hub.engine(comm);
-    hub.progress();
+    const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
+    layer.progress();
     if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
         const wire::Arrived* const found = engine->receives().find(source, tag);
         if (found != nullptr) {

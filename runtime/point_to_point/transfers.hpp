@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/point_to_point/hub.hpp"
+#include "runtime/point_to_point/message_layer.hpp"
 
 /// What the point-to-point functions of MPI have in common, while some communicator is learned from
 /// or served.
@@ -18,21 +18,22 @@ struct Message {
 
 /// Sends if the message is an engine's; then `*result` is what the call returns. `request` is
 /// nullptr for a blocking send. Throws MpiError.
-bool send(Hub& hub, const Message& message, bool synchronous, MPI_Request* request, int* result);
+bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Request* request,
+          int* result);
 /// Receives likewise; `status` is that of a blocking receive.
-bool receive(Hub& hub, const Message& message, MPI_Request* request, MPI_Status* status,
+bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result);
 
 /// Waits for a request of MPI so that the engines go on.
-int wait_native(Hub& hub, MPI_Request* request, MPI_Status* status);
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status);
 
 // What MPI has done or begun, to learn from.
-void note_sent(Hub& hub, const Message& message);
-void note_received(Hub& hub, const Message& message, const MPI_Status& status);
-void note_receive_begun(Hub& hub, const Message& message, MPI_Request request);
+void note_sent(MessageLayer& layer, const Message& message);
+void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status);
+void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request);
 
 /// Looks for a message, as MPI_Iprobe does. `*is_ours`: it is an engine's.
-int probe(Hub& hub, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
+int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
           bool* is_ours);
 
 /// A request of a send that is complete, and of a receive that is complete with that status. Throw

@@ -6,7 +6,7 @@ namespace nodeaware::vote_counts {
 
 namespace {
 
-constexpr auto reasons = static_cast<size_t>(Reason::count);
+constexpr auto reasons = static_cast<size_t>(Verdict::count);
 
 constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: votes for MPI: hardly any messages between nodes",
@@ -33,14 +33,14 @@ Totals totals;
 
 } // namespace
 
-std::string_view text_of(Reason reason) {
+std::string_view text_of(Verdict reason) {
     const std::string_view note = notes_of_reasons[static_cast<size_t>(reason)];
     return note.substr(note.rfind(": ") + 2);
 }
 
 void add_vote() { ++totals.votes; }
 void add_taken_over() { ++totals.taken_over; }
-void add(Reason reason) { ++totals.by_reason[static_cast<size_t>(reason)]; }
+void add(Verdict reason) { ++totals.by_reason[static_cast<size_t>(reason)]; }
 void add_batches(uint64_t batches) { totals.batches += batches; }
 
 void add(const BatchEngine::Counts& counts) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "runtime/job/report.hpp"
 #include "runtime/point_to_point/batch_engine.hpp"
-#include "runtime/report.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace nodeaware::vote_counts {
 
 /// Why a vote left a communicator to MPI, or gave it back.
-enum class Reason {
+enum class Verdict {
     few_messages,
     no_repetition,
     waiting_wildcards,
@@ -24,12 +24,12 @@ enum class Reason {
     returned_risky,
     count
 };
-std::string_view text_of(Reason reason);
+std::string_view text_of(Verdict reason);
 
 // Each is counted by one rank, that all say the same.
 void add_vote();
 void add_taken_over();
-void add(Reason reason);
+void add(Verdict reason);
 
 /// Batches of this rank that the library has taken over.
 void add_batches(uint64_t batches);

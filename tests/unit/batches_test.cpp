@@ -199,8 +199,8 @@ class Node {
 
 /// The rank's next message of the stream. True if it has to send the container.
 bool contribute(Containers& rank, const Stream& stream, uint32_t sequence,
-                std::optional<Containers::Place>* used = nullptr) {
-    const auto place = rank.next_place(stream);
+                std::optional<Containers::Reservation>* used = nullptr) {
+    const auto place = rank.next_reservation(stream);
     if (used != nullptr) { *used = place; }
     if (!place) { return false; }
     std::byte* const slot = rank.reserve(*place);
@@ -233,7 +233,7 @@ const NodeBatches pair_of_ranks = {{{{{4, 1, 12}}, 2}}, {{{{4, 2, 5}}, 2}}};
 
 TEST(Containers, TheLastContributorSendsForAll) {
     Node node(pair_of_ranks);
-    std::optional<Containers::Place> place;
+    std::optional<Containers::Reservation> place;
     for (uint32_t repetition = 0; repetition < 20; ++repetition) {
         const size_t first = repetition % 2;
         const Stream streams[] = {{4, 1, 12}, {4, 2, 5}};
@@ -242,14 +242,14 @@ TEST(Containers, TheLastContributorSendsForAll) {
         EXPECT_EQ(tags_in(node.ranks[1 - first].take(*place)), (std::multiset<int>{1, 2}));
         EXPECT_EQ(node.ranks[0].destination(place->container), 4);
     }
-    EXPECT_FALSE(node.ranks[0].next_place({4, 1, 13}).has_value());
+    EXPECT_FALSE(node.ranks[0].next_reservation({4, 1, 13}).has_value());
     EXPECT_TRUE(node.ranks[0].has({4, 1, 12}));
     EXPECT_FALSE(node.ranks[0].has({4, 2, 5}));
 }
 
 TEST(Containers, AContributionThatFailsKeepsNobodyWaiting) {
     Node node(pair_of_ranks);
-    std::optional<Containers::Place> place = node.ranks[0].next_place({4, 1, 12});
+    std::optional<Containers::Reservation> place = node.ranks[0].next_reservation({4, 1, 12});
     ASSERT_TRUE(place.has_value());
     ASSERT_NE(node.ranks[0].reserve(*place), nullptr);
     node.ranks[0].withdraw(*place);
@@ -260,13 +260,13 @@ TEST(Containers, AContributionThatFailsKeepsNobodyWaiting) {
 
 TEST(Containers, WhatIsClosedTakesNoMore) {
     Node node(pair_of_ranks);
-    std::optional<Containers::Place> place;
+    std::optional<Containers::Reservation> place;
     EXPECT_FALSE(contribute(node.ranks[0], {4, 1, 12}, 3, &place));
     ASSERT_TRUE(node.ranks[0].close(*place));
     EXPECT_FALSE(node.ranks[0].close(*place));
     EXPECT_EQ(tags_in(node.ranks[0].take(*place)), (std::multiset<int>{1}));
     EXPECT_TRUE(node.ranks[0].is_closed(*place));
-    std::optional<Containers::Place> late;
+    std::optional<Containers::Reservation> late;
     EXPECT_FALSE(contribute(node.ranks[1], {4, 2, 5}, 4, &late));
     EXPECT_FALSE(late.has_value());
     // The next repetition is not concerned.
@@ -277,7 +277,7 @@ TEST(Containers, WhatIsClosedTakesNoMore) {
 
 TEST(Containers, ARankThatIsTooFarAheadFindsNoPlace) {
     Node node(pair_of_ranks);
-    std::optional<Containers::Place> place;
+    std::optional<Containers::Reservation> place;
     int found = 0;
     for (uint32_t i = 0; i < 10; ++i) {
         contribute(node.ranks[0], {4, 1, 12}, i, &place);
@@ -288,7 +288,7 @@ TEST(Containers, ARankThatIsTooFarAheadFindsNoPlace) {
 
 TEST(Containers, AreGivenUpWhenLateAgainAndAgain) {
     Node node(pair_of_ranks);
-    std::optional<Containers::Place> place;
+    std::optional<Containers::Reservation> place;
     for (uint32_t i = 0; i < 6; ++i) {
         EXPECT_FALSE(contribute(node.ranks[0], {4, 1, 12}, i, &place));
         ASSERT_TRUE(place.has_value());
@@ -297,7 +297,7 @@ TEST(Containers, AreGivenUpWhenLateAgainAndAgain) {
         ASSERT_TRUE(node.ranks[0].close(*place));
         node.ranks[0].take(*place);
     }
-    EXPECT_FALSE(node.ranks[0].next_place({4, 1, 12}).has_value());
+    EXPECT_FALSE(node.ranks[0].next_reservation({4, 1, 12}).has_value());
 }
 
 TEST(Containers, RanksThatRaceLoseNoMessage) {
@@ -309,8 +309,8 @@ TEST(Containers, RanksThatRaceLoseNoMessage) {
     std::atomic<uint64_t> by_themselves{0};
     const auto work = [&](size_t local) {
         Containers& rank = node.ranks[local];
-        std::optional<Containers::Place> place;
-        std::vector<Containers::Place> places;
+        std::optional<Containers::Reservation> place;
+        std::vector<Containers::Reservation> places;
         for (uint32_t i = 0; i < repetitions; ++i) {
             for (const Stream& stream : three[local][0].streams) {
                 const bool sends = contribute(rank, stream, i, &place);
@@ -325,7 +325,8 @@ TEST(Containers, RanksThatRaceLoseNoMessage) {
             }
             if (i % 3 == 0) { std::this_thread::yield(); }
         }
-        for (const Containers::Place& left : places) { // nothing of this rank may be left waiting
+        for (const Containers::Reservation& left :
+             places) { // nothing of this rank may be left waiting
             if (rank.close(left)) { in_containers += tags_in(rank.take(left)).size(); }
         }
     };

@@ -104,7 +104,7 @@ class Sender {
         network_.send({node_, peer, true}, {{data, data + bytes}, &completions_, step});
     }
 
-    std::span<const Completion> poll() {
+    std::span<const FinishedStep> poll() {
         polled_.clear();
         polled_.swap(completions_);
         return polled_;
@@ -132,8 +132,8 @@ class Sender {
     Arena& arena_;
     Network& network_;
     std::vector<int> destinations_;
-    std::vector<Completion> completions_;
-    std::vector<Completion> polled_;
+    std::vector<FinishedStep> completions_;
+    std::vector<FinishedStep> polled_;
 };
 
 constexpr uint32_t call = 7;

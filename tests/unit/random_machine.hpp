@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/execution.hpp"
+#include "runtime/collectives/execution.hpp"
 #include "tests/unit/random_case.hpp"
 
 #include <algorithm>
@@ -50,13 +50,13 @@ class Network {
 
     struct Send {
         std::vector<std::byte> data;
-        std::vector<Completion>* sender = nullptr; ///< null when it was told already
+        std::vector<FinishedStep>* sender = nullptr; ///< null when it was told already
         uint32_t step = 0;
     };
     struct Receive {
         std::byte* to = nullptr;
         uint64_t capacity = 0;
-        std::vector<Completion>* receiver = nullptr;
+        std::vector<FinishedStep>* receiver = nullptr;
         uint32_t step = 0;
         bool exact = false;
     };
@@ -174,7 +174,7 @@ class Rank {
                                                 &completions_, step, true});
     }
 
-    std::span<const Completion> poll() {
+    std::span<const FinishedStep> poll() {
         polled_.clear();
         polled_.swap(completions_);
         return polled_;
@@ -235,8 +235,8 @@ class Rank {
     const Topology* topology_;
     std::vector<std::vector<std::byte>> received_;
     std::vector<std::vector<int>> writes_;
-    std::vector<Completion> completions_;
-    std::vector<Completion> polled_;
+    std::vector<FinishedStep> completions_;
+    std::vector<FinishedStep> polled_;
 };
 
 /// Exit status of a program that runs `run(case, seed)` for so many cases and prints what fails.

@@ -1,5 +1,5 @@
-#include "runtime/machine.hpp"
-#include "runtime/model.hpp"
+#include "runtime/job/machine.hpp"
+#include "runtime/job/model.hpp"
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/options.hpp"
+#include "runtime/job/options.hpp"
 
 #include <string>
 #include <string_view>

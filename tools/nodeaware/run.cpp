@@ -1,4 +1,4 @@
-#include "runtime/options.hpp"
+#include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/launch.hpp"
 

@@ -1,0 +1,40 @@
+#include "runtime/collectives/blocks.hpp"
+
+#include <map>
+#include <tuple>
+
+namespace nodeaware {
+
+void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
+    uint64_t total = 0;
+    for (const UserMemory& memory : exchange.outgoing) { total += memory.bytes; }
+    exchange.staged.resize(total);
+    std::byte* next = exchange.staged.data();
+    for (UserMemory& memory : exchange.outgoing) {
+        pack_user_memory(memory, next, comm);
+        memory = {next, static_cast<MPI_Count>(memory.bytes), MPI_BYTE, memory.bytes, next};
+        next += memory.bytes;
+    }
+}
+
+void number_memory(Exchange& exchange) {
+    auto& messages = exchange.traffic.outgoing;
+    if (exchange.sharing == Sharing::both) { return; } // one block for all: number 0
+    // Nearly always the blocks stand in ascending order, and then no two can be the same.
+    bool ascending = true;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        messages[i].memory = static_cast<uint32_t>(i);
+        ascending = ascending &&
+                    (i == 0 || exchange.outgoing[i - 1].address < exchange.outgoing[i].address);
+    }
+    if (ascending) { return; }
+    std::map<std::tuple<void*, MPI_Count, MPI_Datatype>, uint32_t> first;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        const UserMemory& memory = exchange.outgoing[i];
+        messages[i].memory =
+            first.try_emplace({memory.address, memory.count, memory.type}, static_cast<uint32_t>(i))
+                .first->second;
+    }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,145 @@
+#include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/core/library.hpp"
+#include "runtime/job/log.hpp"
+#include "runtime/mpi/errors_return.hpp"
+
+#include <functional>
+#include <new>
+#include <sched.h>
+#include <utility>
+
+namespace nodeaware {
+
+namespace {
+
+/// While it lives, a waiting rank calls `check` now and then.
+class Watch {
+  public:
+    Watch(Waiter& waiter, std::function<void()> check) : waiter_(waiter) {
+        waiter_.set_check(std::move(check));
+    }
+    ~Watch() { waiter_.set_check(nullptr); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    Waiter& waiter_;
+};
+
+/// Looks for messages left over from earlier operations, whose senders may wait for them to be
+/// received. Returns the node that the last operation's came from, or -1.
+int forget_the_past(MpiTransport& transport, const Topology& topology, uint32_t operation) {
+    constexpr uint32_t past_operations = 4;
+    int node = -1;
+    for (uint32_t past = 1; past <= past_operations; ++past) {
+        for (const auto kind : {tags::Kind::piece, tags::Kind::direct}) {
+            const int source = transport.discard_stray(tags::of(kind, operation - past),
+                                                       [](int) { return false; });
+            if (source >= 0 && past == 1) { node = topology.node_of(source); }
+        }
+    }
+    return node;
+}
+
+/// Looks for messages of this operation that nobody here expects.
+void look_for_mismatch(MpiTransport& transport, const Execution<MpiTransport>& execution,
+                       uint32_t operation) {
+    const std::pair<tags::Kind, Action> kinds[] = {{tags::Kind::piece, Action::receive_piece},
+                                                   {tags::Kind::direct, Action::receive_direct}};
+    for (const auto& [kind, action] : kinds) {
+        const int source =
+            transport.discard_stray(tags::of(kind, operation), [&, wanted = action](int peer) {
+                return execution.will_receive(wanted, peer);
+            });
+        if (source >= 0) { transport.mismatch(source); }
+    }
+    transport.cancel_given_up();
+}
+
+Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
+                        const Selected& selected, MpiTransport& transport, uint32_t operation,
+                        CallRecord& record) {
+    const Watch watch(inner.waiter(), [&] {
+        // Other ranks of this node may still be in the last operation, and wait for what has come
+        // here instead.
+        const int node = forget_the_past(transport, inner.topology(), operation);
+        if (node >= 0) { inner.arena().give_up(operation - 1, node); }
+    });
+    const auto pack = [&](const Schedule& schedule) {
+        Execution<MpiTransport>::run_prologue(schedule, transport);
+    };
+    const auto result =
+        inner.agreement().agree(operation,
+                                {exchange.traffic, *selected.strategy, inner.parameters(),
+                                 exchange.sharing, selected.candidates()},
+                                pack);
+    selected.learn_predictions(result.predictions);
+    record.built = result.built;
+    return result;
+}
+
+/// Begins the execution. What others wait for comes first, sends before all; the more so with more
+/// ranks than cores, where what this rank does next keeps others from sending.
+bool begin(Execution<MpiTransport>& execution, InnerCommunicator& inner, bool owes_bell) {
+    const bool done = execution.progress();
+    if (owes_bell) { inner.arena().ring(); }
+    if (!done && inner.waiter().is_oversubscribed()) { sched_yield(); }
+    return done;
+}
+
+void run_to_end(const Agreement::Result& agreed, MpiTransport& transport, InnerCommunicator& inner,
+                uint32_t operation) {
+    Waiter& waiter = inner.waiter();
+    Execution<MpiTransport> execution(*agreed.schedule, transport, operation,
+                                      waiter.is_oversubscribed());
+    if (begin(execution, inner, agreed.owes_bell)) { return; }
+    const Watch watch(waiter, [&] {
+        look_for_mismatch(transport, execution, operation);
+        forget_the_past(transport, inner.topology(), operation);
+    });
+    waiter.begin();
+    while (true) {
+        const uint32_t bell = inner.arena().bell();
+        const uint64_t before = execution.advances();
+        if (execution.progress()) { return; }
+        if (execution.advances() != before) {
+            waiter.begin();
+        } else {
+            waiter.pause(bell, execution.under_way() == 0);
+        }
+    }
+}
+
+int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& selected,
+         CallRecord& record) {
+    const uint32_t operation = inner.next_operation();
+    ArenaMemory memory(inner.arena(), operation);
+    MpiTransport transport(inner.comm(), inner.topology(), memory, exchange,
+                           tags::of_blocking(operation));
+    const Agreement::Result agreed = agree(inner, exchange, selected, transport, operation, record);
+    inner.arena().reset_counters(operation + 1, inner.used_counters(operation + 1));
+    const Schedule& schedule = *agreed.schedule;
+    inner.used_counters(operation) = schedule.counters;
+    run_to_end(agreed, transport, inner, operation);
+    record.sent_messages = schedule.node_messages_sent;
+    record.sent_bytes = schedule.node_bytes_sent;
+    return schedule.truncated ? MPI_ERR_TRUNCATE : transport.error();
+}
+
+} // namespace
+
+int execute(MPI_Comm comm, InnerCommunicator& inner, const Exchange& exchange,
+            const Selected& selected, CallRecord& record) {
+    int code = MPI_SUCCESS;
+    try {
+        const CompletionErrorsReturn errors_return;
+        code = move(inner, exchange, selected, record);
+    } catch (const MpiError& error) {
+        log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
+        code = error.code;
+    } catch (const std::bad_alloc&) { code = MPI_ERR_NO_MEM; }
+    if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
+    return code;
+}
+
+} // namespace nodeaware

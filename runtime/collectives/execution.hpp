@@ -1,0 +1,203 @@
+#pragma once
+
+#include "strategies/schedule.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace nodeaware {
+
+/// A finished send or receive: which step began it and, for receives, what came.
+struct FinishedStep {
+    uint32_t step = 0;
+    uint64_t bytes = 0;
+    bool failed = false; ///< the transport reported an error (a truncated message, for example)
+};
+
+/// Executes the part of one rank in one operation: runs any Schedule, on any Transport. It never
+/// blocks: call progress() until it returns true. The Transport moves the bytes:
+///
+///     std::byte* arena();                           memory shared by the ranks of the node
+///     uint32_t counter(int32_t);                    with acquire order
+///     void signal(int32_t);                         increments with release order
+///     void pack(item, offset, bytes, std::byte* to);
+///     void unpack(item, offset, bytes, const std::byte* from);
+///     void copy(item, other_item, bytes);           outgoing to incoming
+///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
+///     void receive(peer, std::byte*, capacity, step);
+///     void send_item(peer, item, step);
+///     void receive_item(peer, item, step);
+///     std::span<const FinishedStep> poll();
+///     void mismatch(peer);    what came from there (or failed to) is not what this rank expects
+template <class Transport> class Execution {
+  public:
+    /// `sends_first`: the first progress() begins sends and nothing else.
+    Execution(const Schedule& schedule, Transport& transport, uint32_t call, bool sends_first)
+        : schedule_(schedule), transport_(transport), call_(call), sends_first_(sends_first) {}
+
+    /// Packs what the ranks of the node have to offer. All of them must have done so before
+    /// progress() is called.
+    static void run_prologue(const Schedule& schedule, Transport& transport) {
+        for (const Step& step : schedule.prologue) {
+            transport.pack(step.item, step.offset, step.bytes, transport.arena() + step.arena);
+        }
+    }
+
+    /// Does what can be done now; true when nothing is left to do.
+    bool progress() {
+        if (!begun_) {
+            begun_ = true;
+            pending_.resize(schedule_.steps.size());
+            std::iota(pending_.begin(), pending_.end(), 0U);
+            if (sends_first_) {
+                ++advances_; // even without a send: the rest has not been looked at
+                begin_what_can([](const Step& step) {
+                    return step.action == Action::send_piece || step.action == Action::send_direct;
+                });
+                return pending_.empty() && under_way_ == 0;
+            }
+        }
+        begin_what_can([](const Step&) { return true; });
+        if (under_way_ > 0) {
+            for (const FinishedStep& finished : transport_.poll()) { finish(finished); }
+        }
+        return pending_.empty() && under_way_ == 0;
+    }
+
+    /// Steps begun or finished so far: unchanged after progress() means that there was nothing to
+    /// do.
+    uint64_t advances() const { return advances_; }
+    /// Sends and receives that have begun and not ended.
+    uint32_t under_way() const { return under_way_; }
+
+    /// True if a receive of this kind from that rank has yet to begin.
+    bool will_receive(Action kind, int peer) const {
+        return std::any_of(pending_.begin(), pending_.end(), [&](uint32_t i) {
+            return schedule_.steps[i].action == kind && schedule_.steps[i].peer == peer;
+        });
+    }
+
+  private:
+    /// Begins the pending steps that are `wanted` and need not wait, in their order.
+    template <class Wanted> void begin_what_can(Wanted wanted) {
+        size_t kept = 0;
+        for (const uint32_t index : pending_) {
+            const Step& step = schedule_.steps[index];
+            const bool must_wait =
+                step.wait != Step::none && transport_.counter(step.wait) < step.needed;
+            if (must_wait || !wanted(step)) {
+                pending_[kept++] = index;
+                continue;
+            }
+            ++advances_;
+            begin(step, index);
+        }
+        pending_.resize(kept);
+    }
+
+    void begin(const Step& step, uint32_t index) {
+        std::byte* const memory = transport_.arena() + step.arena;
+        switch (step.action) {
+        case Action::copy: transport_.copy(step.item, step.other_item, step.bytes); break;
+        case Action::pack: transport_.pack(step.item, step.offset, step.bytes, memory); break;
+        case Action::unpack: unpack(step); break;
+        case Action::send_piece:
+            write_header(step, memory);
+            transport_.send(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
+            ++under_way_;
+            return;
+        case Action::receive_piece:
+            transport_.receive(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
+            ++under_way_;
+            return;
+        case Action::send_direct:
+            transport_.send_item(step.peer, step.item, index);
+            ++under_way_;
+            return;
+        case Action::receive_direct:
+            transport_.receive_item(step.peer, step.item, index);
+            ++under_way_;
+            return;
+        }
+        done(step);
+    }
+
+    void done(const Step& step) {
+        if (step.signal != Step::none) { transport_.signal(step.signal); }
+    }
+
+    void finish(const FinishedStep& finished) {
+        const Step& step = schedule_.steps[finished.step];
+        --under_way_;
+        ++advances_;
+        if (step.action == Action::receive_piece) {
+            check_piece(step, finished);
+        } else if (finished.failed) {
+            transport_.mismatch(step.peer);
+        }
+        done(step);
+    }
+
+    void write_header(const Step& step, std::byte* memory) {
+        const PieceHeader header{step.fingerprint, call_, step.table_entries};
+        std::memcpy(memory, &header, sizeof header);
+        if (step.table_entries > 0) {
+            std::memcpy(memory + sizeof header, schedule_.tables.data() + step.first_table_entry,
+                        sizeof(uint64_t) * step.table_entries);
+        }
+    }
+
+    /// A piece that does not carry the traffic which this node expects is marked, for the ranks
+    /// that unpack it.
+    void check_piece(const Step& step, const FinishedStep& finished) {
+        std::byte* const memory = transport_.arena() + step.arena;
+        PieceHeader header;
+        std::memcpy(&header, memory, sizeof header);
+        const bool complete =
+            finished.bytes >= sizeof header &&
+            (header.table_entries > 0 || finished.bytes == sizeof header + step.bytes);
+        if (!finished.failed && complete && header.fingerprint == step.fingerprint &&
+            header.call == call_) {
+            return;
+        }
+        header.fingerprint = ~step.fingerprint;
+        std::memcpy(memory, &header, sizeof header);
+        transport_.mismatch(step.peer);
+    }
+
+    void unpack(const Step& step) {
+        const std::byte* from = transport_.arena() + step.arena;
+        if (step.piece != Step::no_piece) {
+            const std::byte* const piece = transport_.arena() + step.piece;
+            PieceHeader header;
+            std::memcpy(&header, piece, sizeof header);
+            if (header.fingerprint != step.fingerprint) {
+                transport_.mismatch(step.peer);
+                return;
+            }
+            if (header.table_entries > 0) {
+                uint64_t position = 0;
+                std::memcpy(&position, piece + sizeof header + sizeof position * step.segment,
+                            sizeof position);
+                from = piece + position;
+            }
+        }
+        transport_.unpack(step.item, step.offset, step.bytes, from);
+    }
+
+    const Schedule& schedule_;
+    Transport& transport_;
+    const uint32_t call_;
+    const bool sends_first_;
+    bool begun_ = false;
+    std::vector<uint32_t> pending_;
+    uint32_t under_way_ = 0;
+    uint64_t advances_ = 0;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "runtime/collectives/execution.hpp"
+#include "runtime/memory/exchange.hpp"
+#include "runtime/memory/step_memory.hpp"
+#include "runtime/mpi/tags.hpp"
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace nodeaware {
+
+/// The Transport of Execution that moves the bytes of an application: user memory, memory of the
+/// operation and MPI messages on a private communicator. Failures do not stop an execution, for
+/// other ranks wait for its signals; the first is kept.
+class MpiTransport {
+  public:
+    MpiTransport(MPI_Comm comm, const Topology& topology, StepMemory& memory,
+                 const Exchange& exchange, const tags::Tags& tags)
+        : comm_(comm), topology_(topology), memory_(memory), exchange_(exchange), tags_(tags) {}
+
+    std::byte* arena() { return memory_.data(); }
+    uint32_t counter(int32_t number) const { return memory_.counter(number); }
+    void signal(int32_t number) { memory_.signal(number); }
+
+    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to);
+    void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from);
+    void copy(uint32_t item, uint32_t other_item, uint64_t bytes);
+
+    void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step);
+    void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step);
+    void send_item(int peer, uint32_t item, uint32_t step);
+    void receive_item(int peer, uint32_t item, uint32_t step);
+    std::span<const FinishedStep> poll();
+
+    void mismatch(int peer);
+
+    /// For ranks that have waited long: where the counts of the application do not match, the two
+    /// nodes may wait for different messages. Receives and forgets a message with `tag` that nobody
+    /// here expects, so that its sender can go on; returns the rank that it came from, or -1 if
+    /// there is none. `will_come` tells if a receive for such a message from that rank has yet to
+    /// begin.
+    int discard_stray(int tag, const std::function<bool(int source)>& will_come);
+    /// Ends receives from nodes that ranks of this node have given up on.
+    void cancel_given_up();
+
+    /// MPI_SUCCESS or the code of the first failure.
+    int error() const { return error_; }
+
+  private:
+    struct Pending {
+        uint32_t step;
+        int source; ///< of a receive, else -1
+    };
+
+    void begun(int code, MPI_Request request, const Pending& pending);
+    FinishedStep finished_step(const Pending& pending, const MPI_Status& status, bool has_error);
+    bool is_given_up(int peer) const { return memory_.given_up(topology_.node_of(peer)); }
+    void fail(int code);
+    /// Runs `work` and keeps the error that it throws.
+    template <class Work> void guarded(Work work);
+
+    MPI_Comm comm_;
+    const Topology& topology_;
+    StepMemory& memory_;
+    const Exchange& exchange_;
+    tags::Tags tags_;
+    int error_ = MPI_SUCCESS;
+
+    std::vector<MPI_Request> requests_;
+    std::vector<Pending> pending_; ///< of requests_, one by one
+    uint32_t seen_given_up_ = 0;
+    std::vector<int> indices_;
+    std::vector<MPI_Status> statuses_;
+    std::vector<FinishedStep> finished_;
+    std::vector<FinishedStep> failed_to_begin_;
+
+    /// Packed copies of messages with scattered bytes that travel in parts.
+    struct Staged {
+        std::vector<std::byte> bytes;
+        uint64_t done = 0;
+    };
+    std::unordered_map<uint32_t, Staged> staged_outgoing_;
+    std::unordered_map<uint32_t, Staged> staged_incoming_;
+};
+
+} // namespace nodeaware

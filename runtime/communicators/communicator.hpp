@@ -1,0 +1,83 @@
+#pragma once
+
+#include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/communicators/neighbors.hpp"
+#include "runtime/communicators/nonblocking_context.hpp"
+#include "runtime/communicators/selection.hpp"
+#include "runtime/job/reason.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+namespace nodeaware {
+
+class CommunicatorMessages;
+
+/// Communicators that wait for a meeting.
+extern std::atomic<int> waiting_communicators;
+
+/// What the library keeps for a communicator of the application. Hangs on it as an attribute, and
+/// goes when it is freed.
+class Communicator {
+  public:
+    /// What is kept for `comm`; made at the first use, which is collective over `comm`. A
+    /// communicator that cannot be rerouted has an obstacle, the same on all ranks. Throws
+    /// MpiError.
+    static Communicator& of(MPI_Comm comm, const World& world);
+    /// The same, and a context for nonblocking operations if possible.
+    static Communicator& with_context(MPI_Comm comm, const World& world);
+    /// What is kept for `comm`, as far as it has been made. Local. Throws MpiError.
+    static Communicator& as_it_is(MPI_Comm comm);
+
+    /// To be called once, before any other function, and at the end.
+    static void open();
+    static void close();
+
+    /// `operation` matters for operations with neighbours.
+    Reason obstacle(Operation operation) const {
+        return obstacle_ == Reason::none && is_with_neighbors(operation) && !all_have_neighbors_
+                   ? Reason::no_neighbors
+                   : obstacle_;
+    }
+    InnerCommunicator& inner() { return *inner_; } ///< if there is no obstacle
+    const std::shared_ptr<InnerCommunicator>& shared_inner() const { return inner_; }
+
+    /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
+    /// why.
+    const std::shared_ptr<NonblockingContext>& context() const { return context_; }
+    Reason context_obstacle() const { return context_obstacle_; }
+    /// A nonblocking operation would have liked a context: one is made in the next collective call
+    /// that is a meeting().
+    void wait_for_meeting();
+    static void meeting(MPI_Comm comm, const World& world);
+    const Neighbors& neighbors(MPI_Comm comm, Operation operation);
+    Selection& selection() { return selection_; }
+
+    Communicator() = default;
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    /// Point-to-point messages; nullptr if they are of no interest.
+    std::shared_ptr<CommunicatorMessages> point_to_point;
+    bool has_point_to_point = false; ///< the above has been looked into
+
+  private:
+    void wait_no_longer();
+    void find_inner(MPI_Comm comm, const World& world);
+
+    Reason obstacle_ = Reason::not_prepared;
+    /// Programs exist (PETSc) in which ranks without neighbours leave such operations out, and MPIs
+    /// do not notice.
+    bool all_have_neighbors_ = true;
+    std::shared_ptr<InnerCommunicator> inner_;
+    Reason context_obstacle_ = Reason::not_prepared;
+    std::shared_ptr<NonblockingContext> context_;
+    bool is_waiting_ = false;
+    std::array<std::optional<Neighbors>, operation_count> neighbors_;
+    Selection selection_;
+};
+
+} // namespace nodeaware

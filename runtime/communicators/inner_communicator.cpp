@@ -1,0 +1,76 @@
+#include "runtime/communicators/inner_communicator.hpp"
+
+#include "runtime/job/log.hpp"
+#include "runtime/mpi/errors_return.hpp"
+
+#include <algorithm>
+
+namespace nodeaware {
+
+namespace {
+
+bool communicators_are_left = false;
+
+} // namespace
+
+MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_CALL(Comm_group, comm, &group);
+    MPI_Comm result = MPI_COMM_NULL;
+    int code = MPI_SUCCESS;
+    {
+        const ErrorsReturn errors_return(comm);
+        code = mpi.Comm_create(comm, group, &result);
+    }
+    MPI_CALL(Group_free, &group);
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Comm_create"); }
+    MPI_CALL(Comm_set_errhandler, result, MPI_ERRORS_RETURN);
+    return result;
+}
+
+std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topology topology,
+                                                             const World& world) {
+    MPI_Comm own = MPI_COMM_NULL;
+    try {
+        own = create_private(comm);
+    } catch (const MpiError& error) {
+        log(LogLevel::info, "{}", error.what());
+        return nullptr;
+    }
+    std::shared_ptr<InnerCommunicator> inner(
+        new InnerCommunicator(own, std::move(topology), world));
+    const int mine = inner->create_arena() ? 1 : 0;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, own);
+    return all == 1 ? inner : nullptr;
+}
+
+InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, const World& world)
+    : comm_(comm), topology_(std::move(topology)), parameters_(world.options.parameters) {
+    MPI_CALL(Comm_rank, comm_, &rank_);
+    parameters_.arena_bytes = std::max(parameters_.arena_bytes, smallest_arena(topology_));
+    waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed);
+    agreement_ = std::make_unique<Agreement>(topology_, rank_, arena_, *waiter_);
+}
+
+bool InnerCommunicator::create_arena() {
+    const LocalGroup group(comm_, topology_.ranks_of(topology_.node_of(rank_)),
+                           topology_.local_of(rank_));
+    return arena_.create(group,
+                         {group.size(), counter_limit(topology_),
+                          static_cast<uint32_t>(topology_.nodes()), parameters_.arena_bytes});
+}
+
+bool InnerCommunicator::has_ranks_of(MPI_Comm comm) const {
+    int result = MPI_UNEQUAL;
+    MPI_CALL(Comm_compare, comm, comm_, &result);
+    return result == MPI_CONGRUENT || result == MPI_IDENT;
+}
+
+void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
+
+InnerCommunicator::~InnerCommunicator() {
+    if (!communicators_are_left && !is_left_) { mpi.Comm_free(&comm_); }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "runtime/communicators/agreement.hpp"
+#include "runtime/job/world.hpp"
+#include "runtime/memory/exchange.hpp"
+
+#include <array>
+#include <memory>
+
+namespace nodeaware {
+
+/// Ranks that can run rerouted operations together: they know where each of them is, have a private
+/// communicator for the library's messages, and share an arena on each node.
+///
+/// Communicators of the same ranks in the same order share one, so that the first exchange on a
+/// duplicate, or on a graph of the same ranks, costs no set-up. That is safe because blocking
+/// collectives of the same ranks happen in the same order on all of them, whatever communicators
+/// they are called on: any other order could deadlock without us. It does not hold for threads that
+/// call MPI at the same time; then every communicator needs one of its own. Nor does it hold for
+/// nonblocking operations, for which every communicator has a NonblockingContext.
+class InnerCommunicator {
+  public:
+    /// Collective over `comm`. nullptr, on all ranks, if a communicator or shared memory could not
+    /// be had. Throws MpiError.
+    static std::shared_ptr<InnerCommunicator> create(MPI_Comm comm, Topology topology,
+                                                     const World& world);
+    ~InnerCommunicator();
+    InnerCommunicator(const InnerCommunicator&) = delete;
+    InnerCommunicator& operator=(const InnerCommunicator&) = delete;
+
+    /// True if `comm` has the ranks of this one, in the same order.
+    bool has_ranks_of(MPI_Comm comm) const;
+
+    MPI_Comm comm() const { return comm_; }
+    int rank() const { return rank_; }
+    int size() const { return topology_.ranks(); }
+    const Topology& topology() const { return topology_; }
+    const Parameters& parameters() const { return parameters_; }
+    NodeArena& arena() { return arena_; }
+    Agreement& agreement() { return *agreement_; }
+    Waiter& waiter() { return *waiter_; }
+
+    /// Memory for the messages of a call, kept from call to call.
+    Exchange& exchange() { return exchange_; }
+    uint32_t next_operation() { return ++operations_; }
+    int next_context() { return contexts_++; }
+    int next_engine() { return engines_++; } ///< of point-to-point messages
+    /// Counters that the operations with even and odd numbers have used.
+    uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
+
+    /// A communicator of the same ranks in the same order, without the attributes of the original:
+    /// MPI_Comm_dup would copy them and run the copy functions of the application. Throws MpiError.
+    static MPI_Comm create_private(MPI_Comm comm);
+
+    /// Leaves its communicator to MPI_Finalize.
+    void leave_communicator() { is_left_ = true; }
+    /// From now on inner communicators are left to MPI_Finalize.
+    static void leave_communicators();
+
+  private:
+    InnerCommunicator(MPI_Comm comm, Topology topology, const World& world);
+    bool create_arena();
+
+    MPI_Comm comm_;
+    int rank_ = 0;
+    Topology topology_;
+    Parameters parameters_;
+    NodeArena arena_;
+    std::unique_ptr<Waiter> waiter_;
+    std::unique_ptr<Agreement> agreement_;
+    Exchange exchange_;
+    uint32_t operations_ = 0;
+    int contexts_ = 0;
+    int engines_ = 0;
+    bool is_left_ = false;
+    std::array<uint32_t, 2> used_counters_{};
+};
+
+} // namespace nodeaware

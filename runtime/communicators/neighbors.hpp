@@ -1,0 +1,29 @@
+#pragma once
+
+#include "runtime/job/operation.hpp"
+#include "runtime/mpi/mpi.hpp"
+
+#include <vector>
+
+namespace nodeaware {
+
+/// The neighbours of this rank on a communicator with a topology, in the order of the blocks in the
+/// application's buffers; MPI_PROC_NULL for a neighbour that does not exist.
+struct Neighbors {
+    bool has_topology = false;
+    std::vector<int> sources;
+    std::vector<int> destinations;
+    /// Where several messages pass between two ranks, the k-th block sent meets the k-th block
+    /// received if blocks are received in this order (positions in `sources`).
+    std::vector<int> receive_order;
+};
+
+/// Reads the topology of `comm`. Local. Throws MpiError; a communicator without a topology has no
+/// neighbours.
+Neighbors find_neighbors(MPI_Comm comm, Operation operation);
+
+/// True if no rank of `comm` is without neighbours, and if it has no topology. Collective. Throws
+/// MpiError.
+bool all_have_neighbors(MPI_Comm comm);
+
+} // namespace nodeaware

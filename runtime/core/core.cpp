@@ -1,0 +1,317 @@
+// The core of the library for one MPI: the hooks that the preloaded library calls.
+
+#include "runtime/collectives/exchange_arguments.hpp"
+#include "runtime/core/requests.hpp"
+
+#include <chrono>
+#include <thread>
+#include <tuple>
+
+namespace nodeaware {
+
+namespace {
+
+using namespace requests;
+
+/// The hooks of one operation, from its fill.
+template <Operation blocking_operation, Operation nonblocking_operation, auto make_fill>
+struct Hooks;
+
+template <Operation blocking_operation, Operation nonblocking_operation, class Fill,
+          class... Arguments, Fill (*make_fill)(Arguments...)>
+struct Hooks<blocking_operation, nonblocking_operation, make_fill> {
+    static MPI_Comm communicator(Arguments... arguments) {
+        return native(std::get<sizeof...(Arguments) - 1>(std::tuple(arguments...)));
+    }
+
+    static bool blocking(int* result, Arguments... arguments) {
+        return run_guarded(blocking_operation, [&] {
+            return Call<Fill>(blocking_operation, communicator(arguments...),
+                              make_fill(arguments...))
+                .run(result);
+        });
+    }
+
+    static bool begin(bool is_persistent, int* result, Arguments... arguments,
+                      abi::MPI_Request* request) {
+        return run_guarded(nonblocking_operation, [&] {
+            return NonblockingCall<Fill>(nonblocking_operation, communicator(arguments...),
+                                         make_fill(arguments...), is_persistent, native(request))
+                .run(result);
+        });
+    }
+
+    static bool nonblocking(int* result, Arguments... arguments, abi::MPI_Request* request) {
+        return begin(false, result, arguments..., request);
+    }
+
+    static bool persistent(int* result, Arguments... arguments, abi::MPI_Info /*info*/,
+                           abi::MPI_Request* request) {
+        return begin(true, result, arguments..., request);
+    }
+};
+
+template <class Count>
+using Alltoall =
+    Hooks<Operation::alltoall, Operation::ialltoall, exchange_arguments::alltoall<Count>>;
+template <class Count, class Offset>
+using Alltoallv = Hooks<Operation::alltoallv, Operation::ialltoallv,
+                        exchange_arguments::alltoallv<Count, Offset>>;
+template <class Count, class Offset>
+using Alltoallw = Hooks<Operation::alltoallw, Operation::ialltoallw,
+                        exchange_arguments::alltoallw<Count, Offset>>;
+template <class Count>
+using Neighbor_alltoall = Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
+                                exchange_arguments::neighbor_alltoall<Count>>;
+template <class Count, class Offset>
+using Neighbor_alltoallv = Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
+                                 exchange_arguments::neighbor_alltoallv<Count, Offset>>;
+template <class Count>
+using Neighbor_alltoallw = Hooks<Operation::neighbor_alltoallw, Operation::ineighbor_alltoallw,
+                                 exchange_arguments::neighbor_alltoallw<Count>>;
+template <class Count>
+using Neighbor_allgather = Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
+                                 exchange_arguments::neighbor_allgather<Count>>;
+template <class Count, class Offset>
+using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
+                                  exchange_arguments::neighbor_allgatherv<Count, Offset>>;
+
+void meeting(abi::MPI_Comm comm) {
+    if (native(comm) == MPI_COMM_NULL) { return; }
+    guarded([&] {
+        Communicator::meeting(native(comm), library->world);
+        if (p2p::layer != nullptr) { p2p::layer->meeting(native(comm)); }
+    });
+}
+
+void created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
+    const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
+    if (made == MPI_COMM_NULL) { return; }
+    guarded([&] {
+        if (p2p::layer != nullptr) { p2p::layer->created(native(parent), made); }
+        int topology = MPI_UNDEFINED;
+        MPI_CALL(Topo_test, made, &topology);
+        if (topology != MPI_UNDEFINED) { Communicator::with_context(made, library->world); }
+    });
+}
+
+void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
+    try {
+        if (neighborhood) {
+            const Neighbors neighbors = find_neighbors(native(comm), Operation::neighbor_allgather);
+            *sends = static_cast<int>(neighbors.destinations.size());
+            *receives = static_cast<int>(neighbors.sources.size());
+            return;
+        }
+        int inter = 0;
+        MPI_CALL(Comm_test_inter, native(comm), &inter);
+        if (inter != 0) {
+            MPI_CALL(Comm_remote_size, native(comm), sends);
+        } else {
+            MPI_CALL(Comm_size, native(comm), sends);
+        }
+        *receives = *sends;
+    } catch (const MpiError&) {
+        *sends = 0;
+        *receives = 0;
+    }
+}
+
+void native_done() {
+    LeftToMpi& left = left_to_mpi;
+    if (left.selected.is_measured) { left.selected.learn_time(); }
+    left.selected = {};
+    if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
+    library->report.add(left.record);
+}
+
+bool start() {
+    try {
+        auto made = std::make_unique<Library>();
+        made->world = World::discover();
+        if (made->world.options.disable) { return false; }
+        open_datatypes();
+        Communicator::open();
+        made->report.open(made->world);
+        Communicator::with_context(MPI_COMM_WORLD, made->world);
+        library = std::move(made);
+        if (library->layer.open()) {
+            p2p::layer = &library->layer;
+            p2p::intercepts.store(1, std::memory_order_relaxed);
+        }
+        return true;
+    } catch (const BadSettings& error) {
+        int rank = 0;
+        if (mpi.Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0) {
+            write_log(LogLevel::warn,
+                      std::string(error.what()) + " (NODEAWARE_STRICT=1 ends the job)");
+        }
+        // Launchers lose what a process has written when it ends the job at once.
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        mpi.Abort(MPI_COMM_WORLD, 1);
+    } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
+    return false;
+}
+
+void stop() {
+    p2p::intercepts.store(0, std::memory_order_relaxed);
+    try {
+        if (p2p::layer != nullptr) { p2p::layer->close(); }
+        p2p::layer = nullptr;
+        library->report.close(library->world, vote_counts::notes());
+    } catch (const std::exception& error) { log(LogLevel::warn, "report: {}", error.what()); }
+    Communicator::close();
+    mpi.Group_free(&library->world.group);
+    library.reset();
+}
+
+#define MESSAGES(suffix, Count)                                                                    \
+    .Send##suffix = p2p::send<Count, &Mpi::Send##suffix, &Mpi::Isend##suffix, false>,              \
+    .Bsend##suffix = p2p::send<Count, &Mpi::Bsend##suffix, nullptr, false>,                        \
+    .Ssend##suffix = p2p::send<Count, &Mpi::Ssend##suffix, &Mpi::Issend##suffix, true>,            \
+    .Rsend##suffix = p2p::send<Count, &Mpi::Rsend##suffix, &Mpi::Irsend##suffix, false>,           \
+    .Isend##suffix = p2p::isend<Count, &Mpi::Isend##suffix, false>,                                \
+    .Ibsend##suffix = p2p::isend<Count, &Mpi::Ibsend##suffix, false>,                              \
+    .Issend##suffix = p2p::isend<Count, &Mpi::Issend##suffix, true>,                               \
+    .Irsend##suffix = p2p::isend<Count, &Mpi::Irsend##suffix, false>,                              \
+    .Send_init##suffix =                                                                           \
+        p2p::init<Count, const void*, &Mpi::Send_init##suffix, p2p::Mode::standard>,               \
+    .Bsend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Bsend_init##suffix, p2p::Mode::standard>,              \
+    .Ssend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Ssend_init##suffix, p2p::Mode::synchronous>,           \
+    .Rsend_init##suffix =                                                                          \
+        p2p::init<Count, const void*, &Mpi::Rsend_init##suffix, p2p::Mode::standard>,              \
+    .Recv##suffix = p2p::recv<Count, &Mpi::Recv##suffix, &Mpi::Irecv##suffix>,                     \
+    .Irecv##suffix = p2p::irecv<Count, &Mpi::Irecv##suffix>,                                       \
+    .Recv_init##suffix = p2p::init<Count, void*, &Mpi::Recv_init##suffix, p2p::Mode::receive>,     \
+    .Mrecv##suffix = p2p::mrecv<Count, &Mpi::Mrecv##suffix>,                                       \
+    .Imrecv##suffix = p2p::imrecv<Count, &Mpi::Mrecv##suffix, &Mpi::Imrecv##suffix>,               \
+    .Sendrecv##suffix = p2p::sendrecv<Count, &Mpi::Sendrecv##suffix>,                              \
+    .Sendrecv_replace##suffix = p2p::sendrecv_replace<Count, &Mpi::Sendrecv_replace##suffix>,      \
+    .Isendrecv##suffix = p2p::isendrecv<Count>,                                                    \
+    .Isendrecv_replace##suffix = p2p::isendrecv_replace<Count>,
+
+constexpr abi::Core core = {
+    .size = sizeof(abi::Core),
+    .start = start,
+    .stop = stop,
+    .degrees = degrees,
+    .native_done = native_done,
+    .waiting_communicators = &waiting_communicators,
+    .meeting = meeting,
+    .created = created,
+    .requests = &library_requests,
+    .freed = freed,
+    .started = started,
+    .progress = progress,
+    .complete = complete,
+    .pause = pause,
+    .point_to_point = &p2p::intercepts,
+    .running_engines = &running_engines,
+    .flush = flush,
+    .Alltoall = Alltoall<int>::blocking,
+    .Alltoallv = Alltoallv<int, int>::blocking,
+    .Alltoallw = Alltoallw<int, int>::blocking,
+    .Neighbor_alltoall = Neighbor_alltoall<int>::blocking,
+    .Neighbor_alltoallv = Neighbor_alltoallv<int, int>::blocking,
+    .Neighbor_alltoallw = Neighbor_alltoallw<int>::blocking,
+    .Neighbor_allgather = Neighbor_allgather<int>::blocking,
+    .Neighbor_allgatherv = Neighbor_allgatherv<int, int>::blocking,
+    .Ialltoall = Alltoall<int>::nonblocking,
+    .Ialltoallv = Alltoallv<int, int>::nonblocking,
+    .Ialltoallw = Alltoallw<int, int>::nonblocking,
+    .Ineighbor_alltoall = Neighbor_alltoall<int>::nonblocking,
+    .Ineighbor_alltoallv = Neighbor_alltoallv<int, int>::nonblocking,
+    .Ineighbor_alltoallw = Neighbor_alltoallw<int>::nonblocking,
+    .Ineighbor_allgather = Neighbor_allgather<int>::nonblocking,
+    .Ineighbor_allgatherv = Neighbor_allgatherv<int, int>::nonblocking,
+    .Alltoall_init = Alltoall<int>::persistent,
+    .Alltoallv_init = Alltoallv<int, int>::persistent,
+    .Alltoallw_init = Alltoallw<int, int>::persistent,
+    .Neighbor_alltoall_init = Neighbor_alltoall<int>::persistent,
+    .Neighbor_alltoallv_init = Neighbor_alltoallv<int, int>::persistent,
+    .Neighbor_alltoallw_init = Neighbor_alltoallw<int>::persistent,
+    .Neighbor_allgather_init = Neighbor_allgather<int>::persistent,
+    .Neighbor_allgatherv_init = Neighbor_allgatherv<int, int>::persistent,
+    .Alltoall_c = Alltoall<abi::MPI_Count>::blocking,
+    .Alltoallv_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Alltoallw_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Neighbor_alltoall_c = Neighbor_alltoall<abi::MPI_Count>::blocking,
+    .Neighbor_alltoallv_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Neighbor_alltoallw_c = Neighbor_alltoallw<abi::MPI_Count>::blocking,
+    .Neighbor_allgather_c = Neighbor_allgather<abi::MPI_Count>::blocking,
+    .Neighbor_allgatherv_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::blocking,
+    .Ialltoall_c = Alltoall<abi::MPI_Count>::nonblocking,
+    .Ialltoallv_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ialltoallw_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ineighbor_alltoall_c = Neighbor_alltoall<abi::MPI_Count>::nonblocking,
+    .Ineighbor_alltoallv_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Ineighbor_alltoallw_c = Neighbor_alltoallw<abi::MPI_Count>::nonblocking,
+    .Ineighbor_allgather_c = Neighbor_allgather<abi::MPI_Count>::nonblocking,
+    .Ineighbor_allgatherv_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::nonblocking,
+    .Alltoall_init_c = Alltoall<abi::MPI_Count>::persistent,
+    .Alltoallv_init_c = Alltoallv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Alltoallw_init_c = Alltoallw<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Neighbor_alltoall_init_c = Neighbor_alltoall<abi::MPI_Count>::persistent,
+    .Neighbor_alltoallv_init_c = Neighbor_alltoallv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    .Neighbor_alltoallw_init_c = Neighbor_alltoallw<abi::MPI_Count>::persistent,
+    .Neighbor_allgather_init_c = Neighbor_allgather<abi::MPI_Count>::persistent,
+    .Neighbor_allgatherv_init_c = Neighbor_allgatherv<abi::MPI_Count, abi::MPI_Aint>::persistent,
+    MESSAGES(, int)
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+        MESSAGES(_c, abi::MPI_Count)
+#else
+        .Send_c = nullptr,
+    .Bsend_c = nullptr,
+    .Ssend_c = nullptr,
+    .Rsend_c = nullptr,
+    .Isend_c = nullptr,
+    .Ibsend_c = nullptr,
+    .Issend_c = nullptr,
+    .Irsend_c = nullptr,
+    .Send_init_c = nullptr,
+    .Bsend_init_c = nullptr,
+    .Ssend_init_c = nullptr,
+    .Rsend_init_c = nullptr,
+    .Recv_c = nullptr,
+    .Irecv_c = nullptr,
+    .Recv_init_c = nullptr,
+    .Mrecv_c = nullptr,
+    .Imrecv_c = nullptr,
+    .Sendrecv_c = nullptr,
+    .Sendrecv_replace_c = nullptr,
+    .Isendrecv_c = nullptr,
+    .Isendrecv_replace_c = nullptr,
+#endif
+            .Probe = p2p::probe,
+    .Iprobe = p2p::iprobe,
+    .Mprobe = p2p::mprobe,
+    .Improbe = p2p::improbe,
+    .Cancel = p2p::cancel,
+    .Start = start_request,
+    .Startall = start_requests,
+    .Wait = wait,
+    .Waitall = waitall,
+    .Waitany = waitany,
+    .Waitsome = waitsome,
+    .Test = test,
+    .Testall = testall,
+    .Testany = testany,
+    .Testsome = testsome,
+    .Request_get_status = request_get_status,
+};
+
+} // namespace
+
+} // namespace nodeaware
+
+/// The way in, see interpose/abi.hpp.
+extern "C" __attribute__((visibility("default"))) const nodeaware::abi::Core*
+nodeaware_core(void* (*next)(const char*)) {
+    if (const char* missing = nodeaware::load_mpi(next)) {
+        nodeaware::write_log(nodeaware::LogLevel::warn, std::string("this MPI has no ") + missing);
+        return nullptr;
+    }
+    return &nodeaware::core;
+}

@@ -1,0 +1,103 @@
+#include "runtime/job/log.hpp"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <unistd.h>
+
+namespace nodeaware {
+
+namespace {
+
+struct Log {
+    std::shared_ptr<spdlog::logger> logger;
+    std::atomic<int> level{static_cast<int>(LogLevel::warn)};
+
+    Log()
+        : logger(std::make_shared<spdlog::logger>(
+              "nodeaware", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+        logger->set_pattern("nodeaware: %v");
+        logger->set_level(spdlog::level::trace);
+    }
+};
+
+/// Never destroyed: the application may end the process in ways that run no destructors, or in
+/// which ours would run too early.
+Log& the_log() {
+    static Log* const instance = new Log;
+    return *instance;
+}
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+    switch (level) {
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::info: return spdlog::level::info;
+    default: return spdlog::level::debug;
+    }
+}
+
+bool one_file_a_process(std::string_view pattern) {
+    return pattern.find("%r") != std::string_view::npos ||
+           pattern.find("%p") != std::string_view::npos;
+}
+
+} // namespace
+
+std::string expand_path(std::string_view pattern, int rank) {
+    std::string path;
+    for (size_t i = 0; i < pattern.size(); ++i) {
+        if (pattern[i] != '%' || i + 1 == pattern.size()) {
+            path += pattern[i];
+            continue;
+        }
+        switch (pattern[++i]) {
+        case 'h': {
+            char host[256] = "unknown";
+            if (gethostname(host, sizeof host - 1) != 0) { std::strcpy(host, "unknown"); }
+            path += host;
+            break;
+        }
+        case 'p': path += std::to_string(getpid()); break;
+        case 'r': path += std::to_string(rank); break;
+        case '%': path += '%'; break;
+        default: (path += '%') += pattern[i];
+        }
+    }
+    return path;
+}
+
+void open_log(const Options& options, int rank) {
+    Log& log = the_log();
+    log.level = static_cast<int>(options.log);
+    if (options.log_file.empty() && rank != 0 && options.log > LogLevel::warn) {
+        log.level = static_cast<int>(LogLevel::warn); // one voice on stderr
+    }
+    if (options.log_file.empty() || options.log == LogLevel::off) { return; }
+    if (rank != 0 && !one_file_a_process(options.log_file)) {
+        log.level = static_cast<int>(LogLevel::off);
+        return;
+    }
+    const std::string path = expand_path(options.log_file, rank);
+    try {
+        auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+        log.logger->sinks() = {std::move(sink)};
+        log.logger->set_pattern("%Y-%m-%d %H:%M:%S.%e [" + std::to_string(rank) + "] %l: %v");
+        log.logger->flush_on(spdlog::level::debug);
+    } catch (const spdlog::spdlog_ex& error) {
+        write_log(LogLevel::warn, fmt::format("NODEAWARE_LOG_FILE: {}", error.what()));
+    }
+}
+
+bool log_is_on(LogLevel level) {
+    return static_cast<int>(level) <= the_log().level.load(std::memory_order_relaxed);
+}
+
+void write_log(LogLevel level, std::string_view text) {
+    the_log().logger->log(spdlog_level(level), "{}", text);
+}
+
+} // namespace nodeaware

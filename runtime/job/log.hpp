@@ -1,0 +1,29 @@
+#pragma once
+
+#include "runtime/job/options.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+namespace nodeaware {
+
+/// Replaces %h (host), %p (process id), %r (rank) and %% in a path.
+std::string expand_path(std::string_view pattern, int rank);
+
+/// Opens the log of this process. Before that, and after a file that cannot be opened, warnings go
+/// to stderr. With a file that is not one per process, only rank 0 writes.
+void open_log(const Options& options, int rank);
+
+bool log_is_on(LogLevel level);
+void write_log(LogLevel level, std::string_view text);
+
+template <class... Arguments>
+void log(LogLevel level, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    if (log_is_on(level)) {
+        write_log(level, fmt::format(format, std::forward<Arguments>(arguments)...));
+    }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,71 @@
+#include "runtime/job/machine.hpp"
+
+#include <hwloc.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace nodeaware {
+
+namespace {
+
+struct DestroyTopology {
+    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+struct FreeBitmap {
+    void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
+using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
+
+Topology load_topology() {
+    hwloc_topology_t raw = nullptr;
+    if (hwloc_topology_init(&raw) != 0) { return nullptr; }
+    Topology topology(raw);
+    // Devices and caches are of no interest, and looking for devices takes long.
+    if (hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
+        hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
+        hwloc_topology_load(raw) != 0) {
+        return nullptr;
+    }
+    return topology;
+}
+
+/// The number of the only object of this type that contains the whole binding, or -1.
+int containing(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_bitmap_t binding) {
+    for (hwloc_obj_t object = nullptr;
+         (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;) {
+        if (hwloc_bitmap_isincluded(binding, object->cpuset) != 0) {
+            return static_cast<int>(object->logical_index);
+        }
+    }
+    return -1;
+}
+
+} // namespace
+
+MachineDescription describe_machine() {
+    MachineDescription machine{1, 1, 1, 1, {}, ""};
+    const Topology topology = load_topology();
+    if (topology == nullptr) { return machine; }
+    hwloc_topology_t raw = topology.get();
+    machine.sockets = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PACKAGE);
+    machine.numa_nodes = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_NUMANODE);
+    machine.cores = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_CORE);
+    machine.hardware_threads = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PU);
+    machine.place.cores = machine.cores > 0 ? machine.cores : 1;
+    const Bitmap binding(hwloc_bitmap_alloc());
+    if (binding == nullptr || hwloc_get_cpubind(raw, binding.get(), HWLOC_CPUBIND_PROCESS) != 0) {
+        return machine;
+    }
+    machine.place.socket = containing(raw, HWLOC_OBJ_PACKAGE, binding.get());
+    machine.place.numa = containing(raw, HWLOC_OBJ_NUMANODE, binding.get());
+    char* text = nullptr;
+    if (hwloc_bitmap_list_asprintf(&text, binding.get()) >= 0) {
+        machine.binding = text;
+        std::free(text);
+    }
+    return machine;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,120 @@
+#include "runtime/job/model.hpp"
+
+#include "runtime/job/log.hpp"
+#include "tuning/costs_of.hpp"
+#include "tuning/table_file.hpp"
+#include "tuning/user_table.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <type_traits>
+#include <unistd.h>
+
+namespace nodeaware {
+
+namespace {
+
+std::string host_model() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        const size_t colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) {
+            return line.substr(colon + 2);
+        }
+    }
+    return "";
+}
+
+/// "Open MPI" and "4.1.4" of "Open MPI v4.1.4, package: ...", or "MPICH" and "4.0.2" of
+/// "MPICH Version:\t4.0.2\n...".
+void describe_mpi(tuning::Fingerprint& print) {
+    char raw[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    MPI_CALL(Get_library_version, raw, &length);
+    const std::string text(raw); // Open MPI counts the terminator
+    const size_t digit = text.find_first_of("0123456789");
+    if (digit == std::string::npos) {
+        print.mpi = text.substr(0, text.find('\n'));
+        return;
+    }
+    print.mpi = text.substr(0, text.find_first_of(" \t:v", text.find("MPI") + 3));
+    print.mpi_version = text.substr(digit, text.find_first_not_of("0123456789.", digit) - digit);
+}
+
+std::string described(const tuning::Fingerprint& print) {
+    std::string text = print.mpi;
+    if (!print.mpi_version.empty()) { text += " " + print.mpi_version; }
+    if (!print.host_model.empty()) { text += " on " + print.host_model; }
+    if (print.processes_per_node > 0) {
+        text += ", " + std::to_string(print.processes_per_node) + " ranks per node";
+    }
+    return text;
+}
+
+/// What NODEAWARE_MODEL is by default.
+std::string users_table() {
+    const std::string path =
+        tuning::user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+    return !path.empty() && access(path.c_str(), F_OK) == 0 ? path : "";
+}
+
+/// What rank 0 tells the others.
+struct SharedCosts {
+    bool accepted = true;
+    Costs costs;
+};
+static_assert(std::is_trivially_copyable_v<SharedCosts>);
+
+SharedCosts read_costs(const World& world, std::string& complaint) {
+    const std::string name = world.options.model.empty() ? users_table() : world.options.model;
+    const tuning::LoadedTable loaded = tuning::find_table_or_default(name);
+    if (!loaded.complaint.empty()) {
+        complaint = "model table: " + loaded.complaint;
+        if (world.options.strict) { return {false, {}}; }
+        write_log(LogLevel::warn, complaint);
+    }
+    const std::string differs = difference(loaded.table.fingerprint, fingerprint_of(world));
+    log(LogLevel::info, "model table {}{}{}", name.empty() ? loaded.table.name : name,
+        differs.empty() ? "" : ": ", differs);
+    return {true, tuning::costs_of(loaded.table)};
+}
+
+} // namespace
+
+tuning::Fingerprint fingerprint_of(const World& world) {
+    tuning::Fingerprint print;
+    describe_mpi(print);
+    print.host_model = host_model();
+    const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
+    print.nodes = static_cast<int>(nodes.size());
+    for (const int node : nodes) {
+        const auto ranks = std::count(world.node_of.begin(), world.node_of.end(), node);
+        print.processes_per_node = std::max(print.processes_per_node, static_cast<int>(ranks));
+    }
+    return print;
+}
+
+std::string difference(const tuning::Fingerprint& table, const tuning::Fingerprint& job) {
+    const auto differs = [](const auto& known, const auto& found) {
+        return known != std::decay_t<decltype(known)>() && known != found;
+    };
+    if (!differs(table.mpi, job.mpi) && !differs(table.mpi_version, job.mpi_version) &&
+        !differs(table.host_model, job.host_model) &&
+        !differs(table.processes_per_node, job.processes_per_node)) {
+        return "";
+    }
+    return "it was measured with " + described(table) + "; this is " + described(job);
+}
+
+Costs load_costs(const World& world) {
+    SharedCosts shared;
+    std::string complaint = "rank 0 does not accept the model table";
+    if (world.rank == 0) { shared = read_costs(world, complaint); }
+    MPI_CALL(Bcast, &shared, sizeof shared, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!shared.accepted) { throw BadSettings(complaint); }
+    return shared.costs;
+}
+
+} // namespace nodeaware

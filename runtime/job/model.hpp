@@ -1,0 +1,22 @@
+#pragma once
+
+#include "runtime/job/world.hpp"
+#include "tuning/model_table.hpp"
+
+namespace nodeaware {
+
+/// Which machine, MPI and layout this job runs on. Collective over nothing; `world` must know its
+/// nodes.
+tuning::Fingerprint fingerprint_of(const World& world);
+
+/// How a table's machine differs from this job's: "the table was measured with ...; this is ...",
+/// or nothing. What the table does not know does not differ.
+std::string difference(const tuning::Fingerprint& table, const tuning::Fingerprint& job);
+
+/// What moves cost on this machine: from the table that NODEAWARE_MODEL names, else from the one
+/// that `nodeaware calibrate` wrote for this user, else from the default one. Collective over
+/// MPI_COMM_WORLD: rank 0 reads, all ranks get the same. A table that cannot be used is replaced by
+/// the default one with a warning. Throws MpiError, and BadSettings where the settings are strict.
+Costs load_costs(const World& world);
+
+} // namespace nodeaware

@@ -1,0 +1,375 @@
+#include "runtime/job/options.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+extern char** environ;
+
+namespace nodeaware {
+
+namespace {
+
+constexpr std::string_view prefix = "NODEAWARE_";
+
+std::string_view trimmed(std::string_view text) {
+    const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+    while (!text.empty() && is_space(text.front())) { text.remove_prefix(1); }
+    while (!text.empty() && is_space(text.back())) { text.remove_suffix(1); }
+    return text;
+}
+
+std::vector<std::string_view> split_at(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const size_t end = text.find(separator);
+        parts.push_back(trimmed(text.substr(0, end)));
+        if (end == std::string_view::npos) { return parts; }
+        text.remove_prefix(end + 1);
+    }
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const auto& word : words) { text += (text.empty() ? "" : ", ") + word; }
+    return text;
+}
+
+/// "expected one of a, b, c" and, where a word was probably misspelt, what was meant.
+std::string expected_one_of(std::string_view word, const std::vector<std::string>& candidates) {
+    std::string text = "expected one of " + joined(candidates);
+    if (const auto near = near_miss(word, candidates)) { text += "; did you mean " + *near + "?"; }
+    return text;
+}
+
+template <class Value>
+Value pick(std::string_view word, const std::vector<std::pair<std::string, Value>>& values) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : values) {
+        if (name == word) { return value; }
+        names.push_back(name);
+    }
+    throw BadValue(expected_one_of(word, names));
+}
+
+bool parse_switch(std::string_view text) {
+    return pick<bool>(
+        text,
+        {{"0", false}, {"1", true}, {"no", false}, {"yes", true}, {"off", false}, {"on", true}});
+}
+
+uint64_t parse_positive_bytes(std::string_view text) {
+    const uint64_t bytes = parse_bytes(text);
+    if (bytes == 0) { throw BadValue("expected a number of bytes above 0"); }
+    return bytes;
+}
+
+double parse_seconds(std::string_view text) {
+    if (text == "auto") { return -1; }
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0)) {
+        throw BadValue("expected a number of seconds, or auto");
+    }
+    return seconds;
+}
+
+void parse_ppn(std::string_view text, Options& options) {
+    constexpr std::string_view cyclic = "cyclic:";
+    options.ppn.clear();
+    options.ppn_is_cyclic = text.starts_with(cyclic);
+    if (options.ppn_is_cyclic) { text.remove_prefix(cyclic.size()); }
+    if (text.empty() && !options.ppn_is_cyclic) { return; }
+    for (const std::string_view part : split_at(text, ',')) {
+        int size = 0;
+        const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+        if (error != std::errc() || end != part.data() + part.size() || size < 1) {
+            options.ppn.clear();
+            throw BadValue("expected ranks per virtual node, one number above 0 or several with "
+                           "commas between, perhaps after cyclic:");
+        }
+        options.ppn.push_back(size);
+    }
+}
+
+Choice parse_choice(std::string_view word) {
+    if (word == "auto") { return {}; }
+    if (word == "native") { return {Choice::Kind::native, nullptr}; }
+    if (const Strategy* strategy = find_strategy(word)) { return {Choice::Kind::fixed, strategy}; }
+    std::vector<std::string> names = {"auto", "native"};
+    for (const Strategy& strategy : strategies()) { names.emplace_back(strategy.name); }
+    throw BadValue(expected_one_of(word, names));
+}
+
+void parse_strategy(Options& options, std::string_view text) {
+    auto choices = options.strategy;
+    for (const std::string_view part : split_at(text, ',')) {
+        const size_t colon = part.find(':');
+        if (colon == std::string_view::npos) {
+            choices.fill(parse_choice(part));
+            continue;
+        }
+        const std::string_view name = trimmed(part.substr(0, colon));
+        const auto found = std::find(operation_names.begin(), operation_names.end(), name);
+        if (found == operation_names.end()) {
+            throw BadValue("unknown operation " + std::string(name) + ": " +
+                           expected_one_of(name, {operation_names.begin(), operation_names.end()}));
+        }
+        choices[static_cast<size_t>(found - operation_names.begin())] =
+            parse_choice(trimmed(part.substr(colon + 1)));
+    }
+    options.strategy = choices;
+}
+
+std::vector<OptionRow> make_table() {
+    return {
+        {"DISABLE", "0, 1", "0", "1: leave every call to MPI.",
+         [](Options& o, std::string_view v) { o.disable = parse_switch(v); }},
+        {"STRATEGY",
+         "auto, native, standard, two_step, three_step, gathered, split, hybrid, model; or "
+         "OPERATION:STRATEGY,...",
+         "auto",
+         "How operations travel; `nodeaware info` lists strategies and operations. For example "
+         "`three_step` or `alltoallv:split,neighbor_allgather:native`.",
+         parse_strategy},
+        {"MESSAGE_CAP", "bytes, with suffix K, M or G if wanted", "60K",
+         "split and hybrid: largest message formed between two nodes; raised where it would give "
+         "more messages than the nodes have ranks.",
+         [](Options& o, std::string_view v) {
+             o.parameters.message_cap = parse_positive_bytes(v);
+         }},
+        {"DIRECT", "bytes", "64K", "hybrid: messages above this go straight to their destination.",
+         [](Options& o, std::string_view v) { o.parameters.direct_bytes = parse_bytes(v); }},
+        {"LOCAL_DIRECT", "bytes", "64K",
+         "Messages within a node above this go through MPI instead of the shared arena.",
+         [](Options& o, std::string_view v) { o.parameters.local_direct_bytes = parse_bytes(v); }},
+        {"ARENA", "bytes", "64M",
+         "Shared memory of one node for one operation on one communicator, used only as far as "
+         "needed; larger exchanges run in rounds.",
+         [](Options& o, std::string_view v) {
+             o.parameters.arena_bytes = parse_positive_bytes(v);
+         }},
+        {"BATCH_TIMEOUT", "auto, or seconds", "auto",
+         "How long a message of a learned batch waits for those of other ranks that are to travel "
+         "with it. auto: what the batch takes by MPI, at least some twenty messages.",
+         [](Options& o, std::string_view v) { o.batch_timeout = parse_seconds(v); }},
+        {"MODEL", "a name, or a path", "",
+         "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
+         "that "
+         "`nodeaware calibrate` has written, or the name of a published one. Without it, the one "
+         "that `nodeaware calibrate` wrote last for this user, else a common cluster's.",
+         [](Options& o, std::string_view v) { o.model = v; }},
+        {"REGION", "node, socket, numa", "node", "Ranks that are treated as one node.",
+         [](Options& o, std::string_view v) {
+             o.region = pick<Region>(
+                 v, {{"node", Region::node}, {"socket", Region::socket}, {"numa", Region::numa}});
+         }},
+        {"PPN", "a number, or several with commas between; cyclic: before them", "",
+         "Pretend that nodes have this many ranks: cuts the ranks of a machine into virtual nodes "
+         "(3,1,4: sizes used in turn), or deals them out to these one by one (cyclic:3,1,4). For "
+         "tests on one machine.",
+         [](Options& o, std::string_view v) { parse_ppn(v, o); }},
+        {"LOG", "off, warn, info, debug", "warn",
+         "What to say, on stderr or in NODEAWARE_LOG_FILE.",
+         [](Options& o, std::string_view v) {
+             o.log = pick<LogLevel>(v, {{"off", LogLevel::off},
+                                        {"warn", LogLevel::warn},
+                                        {"info", LogLevel::info},
+                                        {"debug", LogLevel::debug}});
+         }},
+        {"LOG_FILE", "a path; %h host, %p process, %r rank", "",
+         "Where to say it; one file a rank if the path has %r or %p.",
+         [](Options& o, std::string_view v) { o.log_file = v; }},
+        {"REPORT", "0, 1", "0",
+         "1: rank 0 prints what was rerouted, what was not and why, at MPI_Finalize.",
+         [](Options& o, std::string_view v) { o.report = parse_switch(v); }},
+        {"TRACE", "a path; %h, %p, %r as above", "",
+         "Write one JSON line for every intercepted call.",
+         [](Options& o, std::string_view v) { o.trace = v; }},
+        {"CONFIG", "a path", "",
+         "File with lines OPTION = VALUE (without the prefix); the environment wins over it.",
+         [](Options&, std::string_view) {}},
+        {"STRICT", "0, 1", "0",
+         "1: a wrong setting ends the job at MPI_Init instead of being ignored with a warning.",
+         [](Options& o, std::string_view v) { o.strict = parse_switch(v); }},
+    };
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < a.size(); ++i) {
+        size_t diagonal = row[0]++;
+        for (size_t j = 0; j < b.size(); ++j) {
+            const size_t above = row[j + 1];
+            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
+            diagonal = above;
+        }
+    }
+    return row[b.size()];
+}
+
+/// Collects settings and complaints while the sources are read one after the other.
+class Reader {
+  public:
+    Reader() {
+        for (const OptionRow& row : option_table()) {
+            result_.settings.push_back({std::string(row.default_value), "default"});
+        }
+    }
+
+    void read_file(const std::string& path) {
+        std::ifstream file(path);
+        if (!file) {
+            complain(path + ": " + std::strerror(errno) + " (named by NODEAWARE_CONFIG)");
+            return;
+        }
+        std::string line;
+        for (int number = 1; std::getline(file, line); ++number) {
+            const std::string_view text = trimmed(std::string_view(line).substr(0, line.find('#')));
+            if (text.empty()) { continue; }
+            const std::string where = path + ":" + std::to_string(number);
+            const size_t equals = text.find('=');
+            if (equals == std::string_view::npos) {
+                complain(where + ": expected OPTION = VALUE, found '" + std::string(text) + "'");
+                continue;
+            }
+            std::string_view name = trimmed(text.substr(0, equals));
+            if (name.starts_with(prefix)) { name.remove_prefix(prefix.size()); }
+            set(name, trimmed(text.substr(equals + 1)), where);
+        }
+        if (file.bad()) { complain(path + ": " + std::strerror(errno)); }
+    }
+
+    void set(std::string_view name, std::string_view value, const std::string& source) {
+        const auto& table = option_table();
+        const auto row = std::find_if(table.begin(), table.end(), [&](const OptionRow& candidate) {
+            return candidate.name == name;
+        });
+        const std::string place = source == "environment" ? std::string() : source + ": ";
+        if (row == table.end()) {
+            complain(place + unknown(name));
+            return;
+        }
+        try {
+            row->set(result_.options, value);
+            result_.settings[static_cast<size_t>(row - table.begin())] = {std::string(value),
+                                                                          source};
+        } catch (const BadValue& error) {
+            complain(place + std::string(prefix) + std::string(name) + "='" + std::string(value) +
+                     "' is ignored: " + error.what());
+        }
+    }
+
+    ReadOptions take() { return std::move(result_); }
+
+  private:
+    void complain(std::string text) { result_.complaints.push_back(std::move(text)); }
+
+    static std::string unknown(std::string_view name) {
+        std::vector<std::string> names;
+        for (const OptionRow& row : option_table()) { names.emplace_back(row.name); }
+        std::string text = "unknown option " + std::string(prefix) + std::string(name);
+        const auto near = near_miss(name, names);
+        return near ? text + "; did you mean " + std::string(prefix) + *near + "?"
+                    : text + "; options are " + joined(names);
+    }
+
+    ReadOptions result_;
+};
+
+} // namespace
+
+Options::Options() {
+    for (const OptionRow& row : option_table()) {
+        if (!row.default_value.empty()) { row.set(*this, row.default_value); }
+    }
+}
+
+const std::vector<OptionRow>& option_table() {
+    static const std::vector<OptionRow> table = make_table();
+    return table;
+}
+
+ReadOptions read_options(const std::vector<std::string>& environment) {
+    Reader reader;
+    std::vector<std::pair<std::string_view, std::string_view>> ours;
+    for (const std::string_view entry : environment) {
+        const size_t equals = entry.find('=');
+        if (!entry.starts_with(prefix) || equals == std::string_view::npos) { continue; }
+        ours.emplace_back(entry.substr(prefix.size(), equals - prefix.size()),
+                          trimmed(entry.substr(equals + 1)));
+    }
+    for (const auto& [name, value] : ours) {
+        if (name == "CONFIG" && !value.empty()) { reader.read_file(std::string(value)); }
+    }
+    for (const auto& [name, value] : ours) {
+        if (!value.empty()) { reader.set(name, value, "environment"); } // empty means not set
+    }
+    return reader.take();
+}
+
+std::vector<std::string> process_environment() {
+    std::vector<std::string> entries;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        entries.emplace_back(*entry);
+    }
+    return entries;
+}
+
+std::string settings_text(const ReadOptions& read) {
+    std::string text;
+    for (size_t i = 0; i < read.settings.size(); ++i) {
+        text += std::string(option_table()[i].name) + "=" + read.settings[i].value + "\n";
+    }
+    return text;
+}
+
+Options apply_settings(std::string_view text) {
+    Options options;
+    for (const std::string_view line : split_at(text, '\n')) {
+        const size_t equals = line.find('=');
+        if (equals == std::string_view::npos) { continue; }
+        for (const OptionRow& row : option_table()) {
+            if (row.name == line.substr(0, equals) && equals + 1 < line.size()) {
+                row.set(options, line.substr(equals + 1));
+            }
+        }
+    }
+    return options;
+}
+
+uint64_t parse_bytes(std::string_view text) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
+    int shift = -1;
+    if (suffix.empty()) { shift = 0; }
+    if (suffix == "K" || suffix == "k") { shift = 10; }
+    if (suffix == "M" || suffix == "m") { shift = 20; }
+    if (suffix == "G" || suffix == "g") { shift = 30; }
+    if (error != std::errc() || shift < 0) {
+        throw BadValue("expected a number of bytes, with a suffix K, M or G if wanted");
+    }
+    if (number > (uint64_t{1} << 46) >> shift) { throw BadValue("expected at most 64 TiB"); }
+    return number << shift;
+}
+
+std::optional<std::string> near_miss(std::string_view word,
+                                     const std::vector<std::string>& candidates) {
+    std::optional<std::string> best;
+    size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+    for (const std::string& candidate : candidates) {
+        const size_t distance = edit_distance(word, candidate);
+        if (distance < least) {
+            least = distance;
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,167 @@
+#include "runtime/job/world.hpp"
+
+#include "runtime/job/log.hpp"
+#include "runtime/job/machine.hpp"
+#include "runtime/job/model.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace nodeaware {
+
+namespace {
+
+/// Rank 0 reads the options and tells the others. Complaints are left to rank 0.
+Options read_and_broadcast(int rank) {
+    std::string text;
+    std::string complaint;
+    bool strict = false;
+    if (rank == 0) {
+        const ReadOptions read = read_options(process_environment());
+        strict = read.options.strict;
+        for (const std::string& line : read.complaints) {
+            complaint += (complaint.empty() ? "" : "; ") + line;
+        }
+        text = settings_text(read);
+        if (!complaint.empty() && strict) { text.clear(); }
+    }
+    int size = static_cast<int>(text.size());
+    MPI_CALL(Bcast, &size, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 0 && !complaint.empty()) {
+        if (strict) { throw BadSettings(complaint); }
+        write_log(LogLevel::warn, complaint);
+    }
+    if (size == 0) { throw BadSettings("rank 0 does not accept the settings"); }
+    text.resize(static_cast<size_t>(size));
+    MPI_CALL(Bcast, text.data(), size, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return apply_settings(text);
+}
+
+/// Which of the virtual nodes, whose sizes are used in turn, the `position`-th rank of a machine
+/// belongs to.
+int virtual_node(const Options& options, int position, int ranks) {
+    std::vector<int> room;
+    for (int left = ranks; left > 0; left -= room.back()) {
+        room.push_back(std::min(left, options.ppn[room.size() % options.ppn.size()]));
+    }
+    size_t node = 0;
+    for (int i = 0;; ++i) {
+        while (room[node] == 0) { node = (node + 1) % room.size(); }
+        if (i == position) { return static_cast<int>(node); }
+        --room[node];
+        if (options.ppn_is_cyclic) { node = (node + 1) % room.size(); }
+    }
+}
+
+int part_of_machine(const Options& options, const Binding& place, int position, int ranks) {
+    if (!options.ppn.empty()) { return virtual_node(options, position, ranks); }
+    switch (options.region) {
+    case Region::socket: return place.socket;
+    case Region::numa: return place.numa;
+    default: return 0;
+    }
+}
+
+/// The ranks that share memory with this one.
+class MachineRanks {
+  public:
+    explicit MachineRanks(int rank) {
+        MPI_CALL(Comm_split_type, MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_);
+        MPI_CALL(Comm_rank, comm_, &position_);
+        MPI_CALL(Comm_size, comm_, &ranks_);
+        first_rank_ = rank;
+        MPI_CALL(Bcast, &first_rank_, 1, MPI_INT, 0, comm_);
+    }
+    ~MachineRanks() { mpi.Comm_free(&comm_); }
+    MachineRanks(const MachineRanks&) = delete;
+    MachineRanks& operator=(const MachineRanks&) = delete;
+
+    int position() const { return position_; }
+    int ranks() const { return ranks_; }
+    int first_rank() const { return first_rank_; }
+
+  private:
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int position_ = 0;
+    int ranks_ = 0;
+    int first_rank_ = 0;
+};
+
+/// Names nodes by (first rank of the machine, part of the machine).
+void find_nodes(World& world, const MachineRanks& machine, int part) {
+    const int mine[2] = {machine.first_rank(), part};
+    std::vector<int> all(2 * static_cast<size_t>(world.size));
+    MPI_CALL(Allgather, mine, 2, MPI_INT, all.data(), 2, MPI_INT, MPI_COMM_WORLD);
+    std::map<std::pair<int, int>, int> number_of;
+    for (size_t i = 0; i < all.size(); i += 2) {
+        const auto key = std::pair(all[i], all[i + 1]);
+        world.node_of.push_back(
+            number_of.try_emplace(key, static_cast<int>(number_of.size())).first->second);
+    }
+}
+
+bool any_rank_has_threads_at_once() {
+    int level = MPI_THREAD_SINGLE;
+    MPI_CALL(Query_thread, &level);
+    int highest = level;
+    MPI_CALL(Allreduce, &level, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return highest == MPI_THREAD_MULTIPLE;
+}
+
+void warn_of_useless_settings(const World& world, const MachineRanks& machine,
+                              const Binding& place) {
+    const auto& ppn = world.options.ppn;
+    if (!ppn.empty() && *std::max_element(ppn.begin(), ppn.end()) > machine.ranks()) {
+        log(LogLevel::warn,
+            "NODEAWARE_PPN asks for {} ranks on a virtual node, the machine of rank 0 has {}",
+            *std::max_element(ppn.begin(), ppn.end()), machine.ranks());
+    }
+    const bool bound = world.options.region == Region::socket ? place.socket >= 0 : place.numa >= 0;
+    if (world.options.region != Region::node && ppn.empty() && !bound) {
+        log(LogLevel::warn, "NODEAWARE_REGION needs ranks that are bound to cores; rank 0 is not: "
+                            "regions are whole nodes "
+                            "where ranks are not bound");
+    }
+}
+
+} // namespace
+
+World World::discover() {
+    World world;
+    MPI_CALL(Comm_rank, MPI_COMM_WORLD, &world.rank);
+    MPI_CALL(Comm_size, MPI_COMM_WORLD, &world.size);
+    world.options = read_and_broadcast(world.rank);
+    open_log(world.options, world.rank);
+    if (world.options.disable) { return world; }
+    const MachineRanks machine(world.rank);
+    const Binding place = describe_machine().place;
+    world.oversubscribed = machine.ranks() > place.cores;
+    find_nodes(world, machine,
+               part_of_machine(world.options, place, machine.position(), machine.ranks()));
+    world.threads_at_once = any_rank_has_threads_at_once();
+    MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
+    if (world.rank == 0) { warn_of_useless_settings(world, machine, place); }
+    world.options.parameters.costs = load_costs(world);
+    return world;
+}
+
+std::optional<std::vector<int>> World::nodes_of(MPI_Comm comm) const {
+    int count = 0;
+    MPI_CALL(Comm_size, comm, &count);
+    MPI_Group members = MPI_GROUP_NULL;
+    MPI_CALL(Comm_group, comm, &members);
+    std::vector<int> theirs(static_cast<size_t>(count));
+    std::iota(theirs.begin(), theirs.end(), 0);
+    std::vector<int> ours(static_cast<size_t>(count));
+    MPI_CALL(Group_translate_ranks, members, count, theirs.data(), group, ours.data());
+    MPI_CALL(Group_free, &members);
+    for (int& rank : ours) {
+        if (rank == MPI_UNDEFINED) { return std::nullopt; }
+        rank = node_of[static_cast<size_t>(rank)];
+    }
+    return ours;
+}
+
+} // namespace nodeaware

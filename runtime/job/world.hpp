@@ -1,0 +1,36 @@
+#pragma once
+
+#include "runtime/job/options.hpp"
+#include "runtime/mpi/mpi.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nodeaware {
+
+/// The job: what all ranks of MPI_COMM_WORLD know after MPI_Init. Constant afterwards.
+struct World {
+    int rank = 0;
+    int size = 0;
+    Options options;
+    std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
+    bool oversubscribed = false;  ///< more ranks than cores on this machine
+    bool threads_at_once = false; ///< MPI_THREAD_MULTIPLE on any rank
+    MPI_Group group = MPI_GROUP_NULL;
+
+    /// Collective over MPI_COMM_WORLD; reads the options of rank 0. Throws MpiError, and
+    /// BadSettings on rank 0 if they are wrong and strict.
+    static World discover();
+
+    /// Nodes of the ranks of a communicator; nothing if it has ranks that do not belong to this
+    /// world. Throws MpiError.
+    std::optional<std::vector<int>> nodes_of(MPI_Comm comm) const;
+};
+
+/// Some settings are wrong, and NODEAWARE_STRICT asks to end the job.
+struct BadSettings : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "runtime/job/operation.hpp"
+#include "runtime/memory/datatype.hpp"
+#include "strategies/traffic.hpp"
+
+#include <vector>
+
+namespace nodeaware {
+
+/// One operation as every part of the library sees it: the messages of this rank, and where their
+/// bytes are. Empty messages are left out.
+struct Exchange {
+    Operation operation = Operation::alltoallv;
+    Sharing sharing = Sharing::sender;
+    RankTraffic traffic;
+    std::vector<UserMemory> outgoing; ///< of traffic.outgoing, one by one
+    std::vector<UserMemory> incoming;
+    /// What is sent lies where the result goes (MPI_IN_PLACE): see stage_outgoing().
+    bool in_place = false;
+    std::vector<std::byte> staged; ///< copy of what is sent, for in_place
+
+    void clear();
+};
+
+} // namespace nodeaware

@@ -1,0 +1,179 @@
+#include "runtime/memory/shared_memory.hpp"
+
+#include "runtime/job/log.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace nodeaware {
+
+namespace {
+
+/// How the leader tells the others where the memory is.
+struct Announcement {
+    std::array<char, 128> path{}; ///< empty: the leader has none
+    dev_t device = 0;
+    ino_t inode = 0;
+};
+
+class File {
+  public:
+    explicit File(int descriptor) : descriptor_(descriptor) {}
+    ~File() {
+        if (descriptor_ >= 0) { close(descriptor_); }
+    }
+    File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    File& operator=(File&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+
+    bool is_open() const { return descriptor_ >= 0; }
+    int descriptor() const { return descriptor_; }
+
+    bool identify(Announcement& announcement) const {
+        struct stat status {};
+        if (fstat(descriptor_, &status) != 0) { return false; }
+        announcement.device = status.st_dev;
+        announcement.inode = status.st_ino;
+        return true;
+    }
+
+  private:
+    int descriptor_;
+};
+
+void complain(const char* what) {
+    log(LogLevel::info, "shared memory: {}: {}", what, std::strerror(errno));
+}
+
+/// Anonymous memory that others reach through /proc. Not limited by the size of /dev/shm, which is
+/// often tiny in containers.
+File create_anonymous(size_t bytes, Announcement& announcement) {
+    File file(memfd_create("nodeaware", MFD_CLOEXEC));
+    if (!file.is_open() || ftruncate(file.descriptor(), static_cast<off_t>(bytes)) != 0) {
+        complain("memfd_create");
+        return File(-1);
+    }
+    // The number of this process as seen by those who read the same /proc, whatever namespace it
+    // runs in.
+    std::array<char, 32> self{};
+    if (readlink("/proc/self", self.data(), self.size() - 1) <= 0 || !file.identify(announcement)) {
+        complain("/proc/self");
+        return File(-1);
+    }
+    std::snprintf(announcement.path.data(), announcement.path.size(), "/proc/%s/fd/%d", self.data(),
+                  file.descriptor());
+    return file;
+}
+
+/// A file in /dev/shm, for systems where processes cannot look into each other's /proc. Its space
+/// is taken at once: to run out of it later would be a bus error.
+File create_named(size_t bytes, Announcement& announcement) {
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random) {
+        random = static_cast<uint64_t>(getpid());
+    }
+    std::snprintf(announcement.path.data(), announcement.path.size(), "/dev/shm/nodeaware-%016llx",
+                  static_cast<unsigned long long>(random));
+    File file(open(announcement.path.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file.is_open()) {
+        complain(announcement.path.data());
+        return file;
+    }
+    if (const int error = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes));
+        error != 0) {
+        errno = error;
+        complain(announcement.path.data());
+        unlink(announcement.path.data());
+        return File(-1);
+    }
+    return file.identify(announcement) ? std::move(file) : File(-1);
+}
+
+File open_announced(const Announcement& announcement) {
+    File file(open(announcement.path.data(), O_RDWR | O_CLOEXEC));
+    Announcement found;
+    if (!file.is_open()) {
+        complain(announcement.path.data());
+        return file;
+    }
+    const bool same = file.identify(found) && found.device == announcement.device &&
+                      found.inode == announcement.inode;
+    return same ? std::move(file) : File(-1); // another process under the same number
+}
+
+std::byte* map(const File& file, size_t bytes) {
+    if (!file.is_open()) { return nullptr; }
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                        file.descriptor(), 0);
+    if (memory == MAP_FAILED) {
+        complain("mmap");
+        return nullptr;
+    }
+    return static_cast<std::byte*>(memory);
+}
+
+using Creator = File (*)(size_t, Announcement&);
+
+/// Memory made by one of the two ways, mapped by all members or by none.
+std::byte* share(const LocalGroup& group, size_t bytes, Creator creator) {
+    Announcement announcement;
+    File file(-1);
+    if (group.is_leader()) {
+        file = creator(bytes, announcement);
+        if (!file.is_open()) { announcement.path[0] = '\0'; }
+    }
+    group.broadcast(&announcement, sizeof announcement);
+    std::byte* memory = nullptr;
+    if (announcement.path[0] != '\0') {
+        memory = group.is_leader() ? map(file, bytes) : map(open_announced(announcement), bytes);
+    }
+    const bool shared = group.all(memory != nullptr);
+    if (group.is_leader() && creator == create_named && announcement.path[0] != '\0') {
+        unlink(announcement.path.data());
+    }
+    if (!shared && memory != nullptr) {
+        munmap(memory, bytes);
+        memory = nullptr;
+    }
+    return memory;
+}
+
+} // namespace
+
+SharedMemory SharedMemory::create(const LocalGroup& group, size_t bytes) {
+    SharedMemory memory;
+    for (const Creator creator : {create_anonymous, create_named}) {
+        memory.data_ = share(group, bytes, creator);
+        if (memory.data_ != nullptr) {
+            memory.size_ = bytes;
+            break;
+        }
+    }
+    return memory;
+}
+
+SharedMemory::~SharedMemory() {
+    if (data_ != nullptr) { munmap(data_, size_); }
+}
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,100 @@
+#pragma once
+
+#include "runtime/job/world.hpp"
+#include "runtime/point_to_point/batch_engine.hpp"
+#include "runtime/point_to_point/batch_learner.hpp"
+#include "runtime/point_to_point/related_communicators.hpp"
+#include "runtime/point_to_point/vote_counts.hpp"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace nodeaware {
+
+/// How long a contribution waits for others if nothing else is asked for (seconds): the time of a
+/// few messages, and with more ranks than cores time for all of them to run.
+double automatic_batch_timeout(const World& world);
+
+/// Completion calls of this process: what is posted after one belongs to another batch.
+struct CompletionCalls {
+    uint64_t count = 0;
+    double last_seconds = 0;
+    bool is_time_wanted = false; ///< somebody learns from what is posted
+};
+
+/// Point-to-point messages of one communicator. First its ranks learn what they send again and
+/// again, and leave everything to MPI. In some of the blocking collective calls on it, or on
+/// another related to it, they vote: if all are in batches that repeat, every message between nodes
+/// that was sent has met its receive, and gathering is thought to pay, then from there on the
+/// library moves them (BatchEngine). Later votes give them back to MPI where that turns out to be
+/// faster. Both changes happen at a point where nothing is under way, so every message finds its
+/// receive on the same side.
+class CommunicatorMessages {
+  public:
+    /// `comm` has ranks on several nodes, this one is `rank`.
+    CommunicatorMessages(MPI_Comm comm, Topology topology, int rank, CompletionCalls& completions);
+
+    MPI_Comm comm() const { return comm_; }
+    /// nullptr: MPI moves everything.
+    const std::shared_ptr<BatchEngine>& engine() const { return engine_; }
+    bool is_learning() const { return engine_ == nullptr && !is_off_; }
+    /// MPI moves everything, for good.
+    bool is_off() const { return is_off_; }
+
+    // What the application does, to learn from. Peers are ranks that exist.
+    void post();
+    void note_send(int destination, int tag, uint64_t bytes);
+    void note_receive(int source, int tag);
+    /// A receive whose source this rank will not come to know.
+    void note_unknown_receive() { is_ineligible_ = true; }
+    /// A sender waits for its receiver.
+    void note_synchronous() { has_synchronous_ = true; }
+    /// A receive with wildcards waits while this rank may block elsewhere in MPI. Then only MPI
+    /// could tell a sender that it has been matched, so a communicator with such receives and such
+    /// senders is left to MPI, unless the configuration asks for something else.
+    void note_waiting_wildcard() { has_waiting_wildcard_ = true; }
+    void note_pending(int change) { pending_ += change; }
+
+    /// The communicators that this one was made from, or that were made from it.
+    std::shared_ptr<RelatedCommunicators> relatives;
+
+    /// In a blocking collective call on `meeting`, a communicator of related ones. True if the next
+    /// vote should be soon, for something was under way.
+    bool vote(const World& world, MPI_Comm self, MPI_Comm meeting);
+
+    bool is_elsewhere(int peer) const {
+        return topology_.node_of(peer) != topology_.node_of(rank_);
+    }
+
+  private:
+    void vote_to_begin(const World& world, MPI_Comm self, MPI_Comm meeting);
+    bool all_are_ready(bool is_asked_for, MPI_Comm meeting);
+    void begin(const World& world, MPI_Comm self, MPI_Comm meeting);
+    bool all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
+                   const batches::Forecast& thought, MPI_Comm meeting);
+    batches::NodeBatches share_batches(MPI_Comm comm) const;
+    bool vote_to_return(bool is_asked_for, MPI_Comm meeting);
+    uint64_t risk() const;
+    void leave_to_mpi(vote_counts::Verdict reason) const;
+    uint64_t engine_balance() const;
+
+    MPI_Comm comm_;
+    Topology topology_;
+    int rank_;
+    CompletionCalls& completions_;
+    uint64_t seen_completions_ = 0;
+    BatchLearner learner_;
+    std::shared_ptr<BatchEngine> engine_;
+    BatchEngine::Counts last_counts_; ///< at the last vote
+    uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
+    int pending_ = 0;                 ///< receives whose source is not known yet
+    bool is_ineligible_ = false;
+    bool has_synchronous_ = false;
+    bool has_waiting_wildcard_ = false;
+    bool is_off_ = false;
+    double native_seconds_ = 0; ///< of a batch, on the slowest rank
+    int returns_ = 0;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,41 @@
+#include "runtime/progress/waiter.hpp"
+
+#include "runtime/mpi/tags.hpp"
+#include "runtime/progress/backoff.hpp"
+
+#include <algorithm>
+
+namespace nodeaware {
+
+namespace {
+
+constexpr uint32_t rounds_between_checks = 128;
+
+// Microseconds. The bell ends a sleep at once; the limits are for MPI, which may have work to do
+// for others. They double, so that such work waits little longer than this rank has waited.
+constexpr uint32_t shortest_sleep = 200;
+constexpr uint32_t doublings = 6;
+
+} // namespace
+
+void Waiter::pause(uint32_t bell, bool only_bell) {
+    const uint32_t round = idle_++;
+    if (round % rounds_between_checks == rounds_between_checks - 1 && check_) { check_(); }
+    // With more ranks than cores, a rank that only waits for the bell leaves its core to others
+    // without delay.
+    const uint32_t patience =
+        oversubscribed_ ? (only_bell ? 0 : backoff::yields) : backoff::spins + backoff::yields;
+    if (only_bell && round >= patience) {
+        arena_.sleep(bell, shortest_sleep << std::min(round - patience, doublings));
+    } else {
+        backoff::pause(round, oversubscribed_);
+    }
+    if (only_bell) { progress_mpi(); }
+}
+
+void Waiter::progress_mpi() {
+    int flag = 0;
+    MPI_CALL(Iprobe, MPI_ANY_SOURCE, tags::never_used, comm_, &flag, MPI_STATUS_IGNORE);
+}
+
+} // namespace nodeaware

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "runtime/memory/node_arena.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace nodeaware {
+
+/// How a rank waits for others: it spins for a short time, then yields the core, then sleeps. With
+/// more ranks than cores a spinning rank keeps the one from running that it waits for, so there it
+/// yields at once. MPI is given a chance to work all the while: other ranks may need this one for
+/// messages of the application that are still under way.
+class Waiter {
+  public:
+    Waiter(NodeArena& arena, MPI_Comm comm, bool oversubscribed)
+        : arena_(arena), comm_(comm), oversubscribed_(oversubscribed) {}
+
+    template <class Ready> void until(Ready ready) {
+        begin();
+        while (true) {
+            const uint32_t bell = arena_.bell();
+            if (ready()) { return; }
+            pause(bell, true);
+        }
+    }
+
+    /// For loops that do not fit until(): begin() when there was something to do, pause() when
+    /// there was not. `bell` was read before looking for something to do. `only_bell`: nothing but
+    /// the bell will end the wait; then MPI, which the loop does not call, is called here.
+    void begin() { idle_ = 0; }
+    void pause(uint32_t bell, bool only_bell);
+
+    bool is_oversubscribed() const { return oversubscribed_; }
+
+    /// Something to do now and then while nothing happens; nullptr: nothing.
+    void set_check(std::function<void()> check) { check_ = std::move(check); }
+
+  private:
+    void progress_mpi();
+
+    NodeArena& arena_;
+    MPI_Comm comm_;
+    bool oversubscribed_;
+    uint32_t idle_ = 0;
+    std::function<void()> check_;
+};
+
+} // namespace nodeaware
