@@ -1,9 +1,12 @@
 #pragma once
 
 #include "runtime/collectives/blocks.hpp"
-#include "runtime/core/library.hpp"
+#include "runtime/collectives/execute.hpp"
+#include "runtime/collectives/nonblocking.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/requests/library.hpp"
 #include "strategies/forecast.hpp"
 
 #include <chrono>
@@ -11,9 +14,6 @@
 #include <utility>
 
 namespace nodeaware {
-
-/// Between MPI_Init and MPI_Finalize.
-inline std::unique_ptr<Library> library;
 
 inline void count_native_messages(const InnerCommunicator& inner, const Exchange& exchange,
                                   CallRecord& record) {
@@ -51,7 +51,7 @@ template <class Fill> class Call {
     }
 
     bool run(int* result) {
-        if (p2p::layer != nullptr) { p2p::layer->flush(); }
+        library->progress.before_blocking();
         const auto start = Clock::now();
         Selected selected;
         record_.reason = attempt(result, selected);
@@ -185,11 +185,12 @@ template <class Fill> class NonblockingCall {
         static const Strategy* const gathered = find_strategy("gathered");
         record_.strategy = gathered;
         if (is_persistent_) {
-            library->nonblocking.make_persistent(context, std::move(exchange), record_, request_);
+            library->nonblocking->make_persistent(context, std::move(exchange), record_, comm_,
+                                                  request_);
             return;
         }
         if (exchange.in_place) { stage_outgoing(exchange, context->inner().comm()); }
-        library->nonblocking.begin(context, std::move(exchange), record_, request_);
+        library->nonblocking->begin(context, std::move(exchange), record_, comm_, request_);
     }
 
     MPI_Comm comm_;

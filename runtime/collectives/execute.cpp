@@ -1,5 +1,6 @@
+#include "runtime/collectives/execute.hpp"
+
 #include "runtime/collectives/mpi_transport.hpp"
-#include "runtime/core/library.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
 

@@ -3,32 +3,26 @@
 #include "runtime/collectives/blocks.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
-#include "runtime/progress/backoff.hpp"
+#include "runtime/progress/activity.hpp"
 
 #include <algorithm>
 
 namespace nodeaware {
 
-constinit std::atomic<int> library_requests{0};
-
 namespace {
 
-/// What MPI asks of a generalized request when it completes. `outcome` is the code that the
-/// operation ends with.
-int query(void* outcome, MPI_Status* status) {
+/// What MPI asks of a generalized request when it completes.
+int query(void* /*state*/, MPI_Status* status) {
     mpi.Status_set_elements(status, MPI_BYTE, 0);
     mpi.Status_set_cancelled(status, 0);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
-    return *static_cast<int*>(outcome);
+    return MPI_SUCCESS; // see Requests::Failure
 }
 
-int release(void* outcome) {
-    delete static_cast<int*>(outcome);
-    return MPI_SUCCESS;
-}
+int release(void* /*state*/) { return MPI_SUCCESS; }
 
-int cancel(void* /*outcome*/, int /*complete*/) { return MPI_SUCCESS; } // collectives cannot be
+int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // collectives cannot be
 
 } // namespace
 
@@ -59,18 +53,22 @@ Nonblocking::~Nonblocking() {
 }
 
 void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange exchange,
-                        const CallRecord& record, MPI_Request* request) {
+                        const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
     const std::lock_guard lock(mutex_);
     auto types = std::make_unique<KeptTypes>(exchange);
-    auto outcome = std::make_unique<int>(MPI_SUCCESS);
-    MPI_CALL(Grequest_start, query, release, cancel, outcome.get(), request);
+    MPI_CALL(Grequest_start, query, release, cancel, nullptr, request);
     auto operation =
-        std::make_unique<UnderWay>(*request, std::move(context), std::move(exchange), record);
-    operation->outcome = outcome.release();
+        std::make_unique<UnderWay>(*request, std::move(context), std::move(exchange), record, comm);
     operation->types = std::move(types);
+    add(std::move(operation));
+    advance_locked();
+}
+
+/// With the lock held.
+void Nonblocking::add(std::unique_ptr<UnderWay> operation) {
     under_way_.push_back(std::move(operation));
-    library_requests.fetch_add(1, std::memory_order_relaxed);
-    advance();
+    under_way_count_.fetch_add(1, std::memory_order_release);
+    activity.requests.fetch_add(1, std::memory_order_relaxed);
 }
 
 MPI_Comm Nonblocking::self() {
@@ -79,17 +77,18 @@ MPI_Comm Nonblocking::self() {
 }
 
 void Nonblocking::make_persistent(std::shared_ptr<NonblockingContext> context, Exchange exchange,
-                                  const CallRecord& record, MPI_Request* request) {
+                                  const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
     const std::lock_guard lock(mutex_);
     auto made = std::make_unique<Persistent>();
     made->context = std::move(context);
     made->types = std::make_unique<KeptTypes>(exchange);
     made->exchange = std::move(exchange);
     made->record = record;
+    made->comm = comm;
     made->tag = next_tag_++ % tags::first_nonblocking; // the standard promises as many
     MPI_CALL(Recv_init, nullptr, 0, MPI_BYTE, 0, made->tag, self(), request);
     persistent_[*request] = std::move(made);
-    library_requests.fetch_add(1, std::memory_order_relaxed);
+    activity.requests.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Nonblocking::started(std::span<const MPI_Request> requests) {
@@ -99,25 +98,24 @@ void Nonblocking::started(std::span<const MPI_Request> requests) {
         const auto found = persistent_.find(request);
         if (found != persistent_.end()) { start(request, *found->second); }
     }
-    advance();
+    advance_locked();
 }
 
 void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     try {
         Exchange exchange = persistent.exchange;
         if (exchange.in_place) { stage_outgoing(exchange, persistent.context->inner().comm()); }
-        auto operation = std::make_unique<UnderWay>(request, persistent.context,
-                                                    std::move(exchange), persistent.record);
+        auto operation = std::make_unique<UnderWay>(
+            request, persistent.context, std::move(exchange), persistent.record, persistent.comm);
         operation->persistent = &persistent;
-        under_way_.push_back(std::move(operation));
-        library_requests.fetch_add(1, std::memory_order_relaxed);
+        add(std::move(operation));
     } catch (const MpiError& error) { log(LogLevel::warn, "MPI_Start: {}", error.what()); }
 }
 
 void Nonblocking::freed(MPI_Request request) {
     const std::lock_guard lock(mutex_);
     if (!is_under_way(request) && persistent_.erase(request) > 0) {
-        library_requests.fetch_sub(1, std::memory_order_relaxed);
+        activity.requests.fetch_sub(1, std::memory_order_relaxed);
     }
 }
 
@@ -126,35 +124,21 @@ bool Nonblocking::is_under_way(MPI_Request request) const {
                        [&](const auto& operation) { return operation->request == request; });
 }
 
-bool Nonblocking::any_under_way(std::span<const MPI_Request> requests) const {
-    return !under_way_.empty() &&
-           std::any_of(requests.begin(), requests.end(), [&](MPI_Request request) {
-               return request != MPI_REQUEST_NULL && is_under_way(request);
-           });
-}
-
-bool Nonblocking::progress(std::span<const MPI_Request> requests) {
+bool Nonblocking::any_under_way(std::span<const MPI_Request> requests) {
+    if (!is_busy()) { return false; }
     const std::lock_guard lock(mutex_);
-    advance();
-    return any_under_way(requests);
+    return std::any_of(requests.begin(), requests.end(), [&](MPI_Request request) {
+        return request != MPI_REQUEST_NULL && is_under_way(request);
+    });
 }
 
-void Nonblocking::complete(std::span<const MPI_Request> requests, bool oversubscribed) {
-    std::vector<MPI_Request> ours;
-    {
-        const std::lock_guard lock(mutex_);
-        std::copy_if(requests.begin(), requests.end(), std::back_inserter(ours),
-                     [&](MPI_Request request) {
-                         return request != MPI_REQUEST_NULL && is_under_way(request);
-                     });
-    }
-    for (uint32_t round = 0; !ours.empty() && progress(ours); ++round) {
-        backoff::pause(round, oversubscribed);
-    }
+void Nonblocking::advance() {
+    const std::lock_guard lock(mutex_);
+    advance_locked();
 }
 
 /// With the lock held.
-void Nonblocking::advance() {
+void Nonblocking::advance_locked() {
     if (under_way_.empty()) { return; }
     const CompletionErrorsReturn errors_return;
     std::vector<std::unique_ptr<UnderWay>> finished;
@@ -171,7 +155,8 @@ void Nonblocking::advance() {
 }
 
 void Nonblocking::finish(UnderWay& operation) {
-    library_requests.fetch_sub(1, std::memory_order_relaxed);
+    activity.requests.fetch_sub(1, std::memory_order_relaxed);
+    under_way_count_.fetch_sub(1, std::memory_order_release);
     CallRecord& record = operation.record;
     record.sent_messages = operation.exchange.messages_sent();
     record.sent_bytes = operation.exchange.bytes_sent();
@@ -181,16 +166,14 @@ void Nonblocking::finish(UnderWay& operation) {
         record.seconds = time.count();
     }
     report_.add(record);
-    const int code = operation.exchange.error();
-    if (operation.persistent == nullptr) {
-        *operation.outcome = code;
-        mpi.Grequest_complete(operation.request);
-        return;
+    if (const int code = operation.exchange.error(); code != MPI_SUCCESS) {
+        requests_.add_failure(operation.request, {operation.comm, code});
     }
-    // A byte too many is an error of the receive: MPI_ERR_TRUNCATE, the only one that operations
-    // end with in a program that does not misuse MPI.
-    const char byte = 0;
-    mpi.Send(&byte, code == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, operation.persistent->tag, self_);
+    if (operation.persistent == nullptr) {
+        mpi.Grequest_complete(operation.request);
+    } else {
+        mpi.Send(nullptr, 0, MPI_BYTE, 0, operation.persistent->tag, self_);
+    }
 }
 
 } // namespace nodeaware

@@ -2,6 +2,8 @@
 
 #include "runtime/collectives/pending_exchange.hpp"
 #include "runtime/job/report.hpp"
+#include "runtime/progress/progress.hpp"
+#include "runtime/requests/requests.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -12,9 +14,6 @@
 #include <vector>
 
 namespace nodeaware {
-
-/// Operations under way and persistent requests.
-extern std::atomic<int> library_requests;
 
 /// Datatypes of an exchange that outlives the call which brought it: the application may free its
 /// own.
@@ -37,31 +36,27 @@ class KeptTypes {
 /// nothing, which a message of this rank to itself completes. So MPI itself knows every request,
 /// and the functions that wait, test, free and cancel need no help but somebody to call progress().
 /// Several threads may call.
-class Nonblocking {
+class Nonblocking : public WorkSource {
   public:
-    explicit Nonblocking(Report& report) : report_(report) {}
-    ~Nonblocking();
-    Nonblocking(const Nonblocking&) = delete;
-    Nonblocking& operator=(const Nonblocking&) = delete;
+    Nonblocking(Report& report, Requests& requests) : report_(report), requests_(requests) {}
+    ~Nonblocking() override;
 
-    /// Begins an operation. `record` is what its report begins with. Throws MpiError, and has begun
-    /// nothing then.
+    /// Begins an operation of a call on `comm`. `record` is what its report begins with. Throws
+    /// MpiError, and has begun nothing then.
     void begin(std::shared_ptr<NonblockingContext> context, Exchange exchange,
-               const CallRecord& record, MPI_Request* request);
+               const CallRecord& record, MPI_Comm comm, MPI_Request* request);
     /// Makes a persistent request. Throws MpiError.
     void make_persistent(std::shared_ptr<NonblockingContext> context, Exchange exchange,
-                         const CallRecord& record, MPI_Request* request);
+                         const CallRecord& record, MPI_Comm comm, MPI_Request* request);
 
-    /// Operations are under way. For programs in which one thread at a time calls MPI.
-    bool is_busy() const { return !under_way_.empty(); }
+    bool is_busy() const override { return under_way_count_.load(std::memory_order_acquire) > 0; }
+    void advance() override;
 
     void started(std::span<const MPI_Request> requests);
     void freed(MPI_Request request);
 
-    /// Does what can be done. True if one of the requests belongs to an operation under way.
-    bool progress(std::span<const MPI_Request> requests);
-    /// Returns when none does.
-    void complete(std::span<const MPI_Request> requests, bool oversubscribed);
+    /// True if one of the requests belongs to an operation under way.
+    bool any_under_way(std::span<const MPI_Request> requests);
 
   private:
     struct Persistent {
@@ -69,31 +64,34 @@ class Nonblocking {
         Exchange exchange;
         std::unique_ptr<KeptTypes> types;
         CallRecord record;
+        MPI_Comm comm = MPI_COMM_NULL; ///< of the application
         int tag = 0;
     };
     struct UnderWay {
         MPI_Request request;
         PendingExchange exchange;
         std::unique_ptr<KeptTypes> types;
-        int* outcome;                 ///< of a generalized request: what it will return
+        MPI_Comm comm;                ///< of the application
         const Persistent* persistent; ///< nullptr: a generalized request
         CallRecord record;
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
         UnderWay(MPI_Request handle, std::shared_ptr<NonblockingContext> context, Exchange messages,
-                 const CallRecord& begun)
-            : request(handle), exchange(std::move(context), std::move(messages)), outcome(nullptr),
+                 const CallRecord& begun, MPI_Comm called_on)
+            : request(handle), exchange(std::move(context), std::move(messages)), comm(called_on),
               persistent(nullptr), record(begun) {}
     };
 
     bool is_under_way(MPI_Request request) const;
-    bool any_under_way(std::span<const MPI_Request> requests) const;
-    void advance();
+    void add(std::unique_ptr<UnderWay> operation);
+    void advance_locked();
     void finish(UnderWay& operation);
     void start(MPI_Request request, Persistent& persistent);
     /// The communicator for messages of this rank to itself.
     MPI_Comm self();
 
     Report& report_;
+    Requests& requests_;
+    std::atomic<int> under_way_count_{0};
     std::mutex mutex_;
     std::vector<std::unique_ptr<UnderWay>> under_way_;
     std::map<MPI_Request, std::unique_ptr<Persistent>> persistent_;

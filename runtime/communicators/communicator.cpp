@@ -1,14 +1,12 @@
 #include "runtime/communicators/communicator.hpp"
 
-#include "runtime/point_to_point/message_layer.hpp"
+#include "runtime/progress/activity.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
 namespace nodeaware {
-
-constinit std::atomic<int> waiting_communicators{0};
 
 namespace {
 
@@ -111,21 +109,18 @@ Communicator& Communicator::with_context(MPI_Comm comm, const World& world) {
 void Communicator::wait_for_meeting() {
     if (is_waiting_) { return; }
     is_waiting_ = true;
-    waiting_communicators.fetch_add(1, std::memory_order_relaxed);
+    activity.meetings.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Communicator::wait_no_longer() {
     if (!is_waiting_) { return; }
     is_waiting_ = false;
-    waiting_communicators.fetch_sub(1, std::memory_order_relaxed);
+    activity.meetings.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Communicator::~Communicator() {
     wait_no_longer();
-    if (p2p::layer != nullptr) { p2p::layer->forget(point_to_point.get()); }
-    if (point_to_point != nullptr && point_to_point->engine() != nullptr) {
-        point_to_point->engine()->inner().leave_communicator();
-    }
+    if (point_to_point != nullptr) { point_to_point->communicator_freed(); }
     // Operations under way need the inner communicator longer than this collective call lasts, and
     // nobody may free it alone.
     if (context_ != nullptr && context_.use_count() > 1) { inner_->leave_communicator(); }

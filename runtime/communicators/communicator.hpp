@@ -13,10 +13,16 @@
 
 namespace nodeaware {
 
-class CommunicatorMessages;
-
-/// Communicators that wait for a meeting.
-extern std::atomic<int> waiting_communicators;
+/// What a later room keeps for a communicator.
+class Attachment {
+  public:
+    Attachment() = default;
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
+    virtual ~Attachment() = default;
+    /// The application is freeing the communicator; others may hold this for longer.
+    virtual void communicator_freed() = 0;
+};
 
 /// What the library keeps for a communicator of the application. Hangs on it as an attribute, and
 /// goes when it is freed.
@@ -61,7 +67,7 @@ class Communicator {
     Communicator& operator=(const Communicator&) = delete;
 
     /// Point-to-point messages; nullptr if they are of no interest.
-    std::shared_ptr<CommunicatorMessages> point_to_point;
+    std::shared_ptr<Attachment> point_to_point;
     bool has_point_to_point = false; ///< the above has been looked into
 
   private:

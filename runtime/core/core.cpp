@@ -1,7 +1,12 @@
 // The core of the library for one MPI: the hooks that the preloaded library calls.
 
+#include "runtime/collectives/call.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
+#include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
+#include "runtime/memory/datatype.hpp"
+#include "runtime/point_to_point/hooks.hpp"
+#include "runtime/progress/activity.hpp"
 
 #include <chrono>
 #include <thread>
@@ -9,9 +14,21 @@
 
 namespace nodeaware {
 
+Library::Library(World discovered) : world(std::move(discovered)) {
+    progress.set_oversubscribed(world.oversubscribed);
+    nonblocking = std::make_unique<Nonblocking>(report, requests);
+    progress.add(*nonblocking);
+    if (!MessageLayer::is_wanted(world)) { return; }
+    messages = std::make_unique<MessageLayer>(world, requests, progress);
+    progress.add(*messages);
+}
+
+Library::~Library() = default;
+
 namespace {
 
-using namespace requests;
+using exchange_arguments::native;
+using p2p::native;
 
 /// The hooks of one operation, from its fill.
 template <Operation blocking_operation, Operation nonblocking_operation, auto make_fill>
@@ -76,11 +93,19 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   exchange_arguments::neighbor_allgatherv<Count, Offset>>;
 
+void before_blocking() {
+    guarded([&] { library->progress.before_blocking(); });
+}
+
 void meeting(abi::MPI_Comm comm) {
     if (native(comm) == MPI_COMM_NULL) { return; }
     guarded([&] {
+        if (library->messages != nullptr) {
+            library->messages->before_meeting();
+            library->progress.before_blocking();
+        }
         Communicator::meeting(native(comm), library->world);
-        if (p2p::layer != nullptr) { p2p::layer->meeting(native(comm)); }
+        if (library->messages != nullptr) { library->messages->meeting(native(comm)); }
     });
 }
 
@@ -88,7 +113,7 @@ void created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
     const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
     if (made == MPI_COMM_NULL) { return; }
     guarded([&] {
-        if (p2p::layer != nullptr) { p2p::layer->created(native(parent), made); }
+        if (library->messages != nullptr) { library->messages->created(native(parent), made); }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
         if (topology != MPI_UNDEFINED) { Communicator::with_context(made, library->world); }
@@ -125,20 +150,27 @@ void native_done() {
     library->report.add(left.record);
 }
 
+/// From now on the preloaded part asks for what the job may need.
+void begin_activity() {
+    if (library->messages == nullptr) { return; }
+    // Every completion call and every meeting is of interest from now on.
+    activity.requests.fetch_add(1, std::memory_order_relaxed);
+    activity.meetings.fetch_add(1, std::memory_order_relaxed);
+    p2p::layer = library->messages.get();
+    activity.messages.store(1, std::memory_order_relaxed);
+}
+
 bool start() {
     try {
-        auto made = std::make_unique<Library>();
-        made->world = World::discover();
-        if (made->world.options.disable) { return false; }
+        World world = World::discover();
+        if (world.options.disable) { return false; }
         open_datatypes();
         Communicator::open();
+        auto made = std::make_unique<Library>(std::move(world));
         made->report.open(made->world);
         Communicator::with_context(MPI_COMM_WORLD, made->world);
-        library = std::move(made);
-        if (library->layer.open()) {
-            p2p::layer = &library->layer;
-            p2p::intercepts.store(1, std::memory_order_relaxed);
-        }
+        library = made.release();
+        begin_activity();
         return true;
     } catch (const BadSettings& error) {
         int rank = 0;
@@ -154,15 +186,16 @@ bool start() {
 }
 
 void stop() {
-    p2p::intercepts.store(0, std::memory_order_relaxed);
-    try {
-        if (p2p::layer != nullptr) { p2p::layer->close(); }
-        p2p::layer = nullptr;
-        library->report.close(library->world, vote_counts::notes());
-    } catch (const std::exception& error) { log(LogLevel::warn, "report: {}", error.what()); }
+    activity.messages.store(0, std::memory_order_relaxed);
+    guarded([&] {
+        if (library->messages != nullptr) { library->messages->close(); }
+    });
+    p2p::layer = nullptr;
+    guarded([&] { library->report.close(library->world, vote_counts::notes()); });
     Communicator::close();
     mpi.Group_free(&library->world.group);
-    library.reset();
+    delete library;
+    library = nullptr;
 }
 
 #define MESSAGES(suffix, Count)                                                                    \
@@ -198,18 +231,18 @@ constexpr abi::Core core = {
     .stop = stop,
     .degrees = degrees,
     .native_done = native_done,
-    .waiting_communicators = &waiting_communicators,
+    .waiting_communicators = &activity.meetings,
     .meeting = meeting,
     .created = created,
-    .requests = &library_requests,
-    .freed = freed,
-    .started = started,
-    .progress = progress,
-    .complete = complete,
-    .pause = pause,
-    .point_to_point = &p2p::intercepts,
-    .running_engines = &running_engines,
-    .flush = flush,
+    .requests = &activity.requests,
+    .freed = requests::freed,
+    .started = requests::started,
+    .progress = requests::progress,
+    .complete = requests::complete,
+    .pause = requests::pause,
+    .point_to_point = &activity.messages,
+    .running_engines = &activity.engines,
+    .flush = before_blocking,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,
@@ -289,17 +322,17 @@ constexpr abi::Core core = {
     .Mprobe = p2p::mprobe,
     .Improbe = p2p::improbe,
     .Cancel = p2p::cancel,
-    .Start = start_request,
-    .Startall = start_requests,
-    .Wait = wait,
-    .Waitall = waitall,
-    .Waitany = waitany,
-    .Waitsome = waitsome,
-    .Test = test,
-    .Testall = testall,
-    .Testany = testany,
-    .Testsome = testsome,
-    .Request_get_status = request_get_status,
+    .Start = requests::start,
+    .Startall = requests::startall,
+    .Wait = requests::wait,
+    .Waitall = requests::waitall,
+    .Waitany = requests::waitany,
+    .Waitsome = requests::waitsome,
+    .Test = requests::test,
+    .Testall = requests::testall,
+    .Testany = requests::testany,
+    .Testsome = requests::testsome,
+    .Request_get_status = requests::request_get_status,
 };
 
 } // namespace

@@ -3,15 +3,9 @@
 #include "runtime/job/log.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace nodeaware {
-
-double now() {
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double>(time).count();
-}
 
 namespace {
 

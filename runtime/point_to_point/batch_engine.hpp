@@ -4,6 +4,7 @@
 #include "runtime/memory/shared_memory.hpp"
 #include "runtime/point_to_point/containers.hpp"
 #include "runtime/point_to_point/receives.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <deque>
 #include <functional>
@@ -132,8 +133,5 @@ class BatchEngine {
     bool has_waiting_wildcard_ = false;
     Counts counts_;
 };
-
-/// Seconds of a steady clock.
-double now();
 
 } // namespace nodeaware

@@ -80,9 +80,9 @@ CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int
 
 void CommunicatorMessages::post() {
     if (is_off_) { return; }
-    if (seen_completions_ != completions_.count) {
-        seen_completions_ = completions_.count;
-        learner_.complete(completions_.last_seconds);
+    if (seen_completions_ != completions_.number()) {
+        seen_completions_ = completions_.number();
+        learner_.complete(completions_.last_seconds());
     }
     completions_.is_time_wanted = true;
     learner_.post(learner_.begins_batch() ? now() : 0);
@@ -98,6 +98,16 @@ void CommunicatorMessages::note_receive(int source, int tag) {
     if (engine_ == nullptr && is_elsewhere(source)) {
         balance_ -= channel_hash(source, rank_, tag);
     }
+}
+
+void CommunicatorMessages::received(const MPI_Status& status) {
+    --pending_;
+    if (status.MPI_SOURCE >= 0) { note_receive(status.MPI_SOURCE, status.MPI_TAG); }
+}
+
+void CommunicatorMessages::received_unknown() {
+    --pending_;
+    is_ineligible_ = true;
 }
 
 bool CommunicatorMessages::vote(const World& world, MPI_Comm self, MPI_Comm meeting) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/point_to_point/batch_engine.hpp"
 #include "runtime/point_to_point/batch_learner.hpp"
 #include "runtime/point_to_point/related_communicators.hpp"
 #include "runtime/point_to_point/vote_counts.hpp"
+#include "runtime/requests/requests.hpp"
 
 #include <map>
 #include <memory>
@@ -16,13 +18,6 @@ namespace nodeaware {
 /// few messages, and with more ranks than cores time for all of them to run.
 double automatic_batch_timeout(const World& world);
 
-/// Completion calls of this process: what is posted after one belongs to another batch.
-struct CompletionCalls {
-    uint64_t count = 0;
-    double last_seconds = 0;
-    bool is_time_wanted = false; ///< somebody learns from what is posted
-};
-
 /// Point-to-point messages of one communicator. First its ranks learn what they send again and
 /// again, and leave everything to MPI. In some of the blocking collective calls on it, or on
 /// another related to it, they vote: if all are in batches that repeat, every message between nodes
@@ -30,7 +25,7 @@ struct CompletionCalls {
 /// library moves them (BatchEngine). Later votes give them back to MPI where that turns out to be
 /// faster. Both changes happen at a point where nothing is under way, so every message finds its
 /// receive on the same side.
-class CommunicatorMessages {
+class CommunicatorMessages : public ReceiveObserver, public Attachment {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
     CommunicatorMessages(MPI_Comm comm, Topology topology, int rank, CompletionCalls& completions);
@@ -46,15 +41,17 @@ class CommunicatorMessages {
     void post();
     void note_send(int destination, int tag, uint64_t bytes);
     void note_receive(int source, int tag);
-    /// A receive whose source this rank will not come to know.
-    void note_unknown_receive() { is_ineligible_ = true; }
+    /// A receive of MPI with wildcards: what it takes is told later.
+    void note_pending() { ++pending_; }
+    void received(const MPI_Status& status) override;
+    void received_unknown() override;
+    void waits() override { note_waiting_wildcard(); }
     /// A sender waits for its receiver.
     void note_synchronous() { has_synchronous_ = true; }
     /// A receive with wildcards waits while this rank may block elsewhere in MPI. Then only MPI
     /// could tell a sender that it has been matched, so a communicator with such receives and such
     /// senders is left to MPI, unless the configuration asks for something else.
     void note_waiting_wildcard() { has_waiting_wildcard_ = true; }
-    void note_pending(int change) { pending_ += change; }
 
     /// The communicators that this one was made from, or that were made from it.
     std::shared_ptr<RelatedCommunicators> relatives;
@@ -63,6 +60,15 @@ class CommunicatorMessages {
     /// vote should be soon, for something was under way.
     bool vote(const World& world, MPI_Comm self, MPI_Comm meeting);
 
+    /// True if a message to or from one of these is an engine's; ranks may be out of range.
+    bool concerns_engine(int destination, int source) const {
+        const auto is_far = [this](int peer) {
+            return peer >= 0 && peer < topology_.ranks() && is_elsewhere(peer);
+        };
+        return engine_ != nullptr &&
+               (is_far(destination) || source == MPI_ANY_SOURCE || is_far(source));
+    }
+    void communicator_freed() override;
     bool is_elsewhere(int peer) const {
         return topology_.node_of(peer) != topology_.node_of(rank_);
     }

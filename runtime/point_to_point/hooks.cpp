@@ -1,5 +1,7 @@
 #include "runtime/point_to_point/hooks.hpp"
 
+#include <optional>
+
 namespace nodeaware::p2p {
 
 namespace {
@@ -36,29 +38,52 @@ std::vector<std::byte> packed(const Message& message) {
     return bytes;
 }
 
-/// Begins the receive and the send; the send is over or its bytes are the library's when this
-/// returns.
+/// Ends a receive whose send could not begin.
+void take_back(MPI_Request* request) {
+    mpi.Cancel(request);
+    mpi.Request_free(request);
+}
+
+/// Begins the receive and the send, or neither; the send is over or its bytes are the library's
+/// when this returns.
 int begin_both(const Message& sent, const Message& received, MPI_Request* request) {
+    int result = transfers::check_send(sent);
+    if (result == MPI_SUCCESS) { result = transfers::check_receive(received); }
+    if (result != MPI_SUCCESS) { return result; }
     std::vector<std::byte> bytes;
     if (sent.peer != MPI_PROC_NULL) { bytes = packed(sent); }
-    int result = plain_irecv(received, request);
+    result = plain_irecv(received, request);
     if (result != MPI_SUCCESS || sent.peer == MPI_PROC_NULL) { return result; }
     const Message copy{bytes.data(), static_cast<MPI_Count>(bytes.size()),
                        MPI_BYTE,     sent.peer,
                        sent.tag,     sent.comm};
     MPI_Request send_request = MPI_REQUEST_NULL;
     result = plain_isend(copy, &send_request);
-    if (result == MPI_SUCCESS) { layer->detach(send_request, std::move(bytes)); }
+    if (result == MPI_SUCCESS) {
+        layer->detached.add(send_request, std::move(bytes));
+    } else {
+        take_back(request);
+    }
     return result;
 }
 
-/// `native_call` is the call of MPI, which does it where there is no engine.
+/// Waits for a receive; errors are raised on the communicator, as by a blocking call.
+int finish_receive(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
+    const MPI_Request handle = *request;
+    const int result = transfers::wait_native(*layer, request, status, comm);
+    const auto failure = layer->requests.take_failure(handle);
+    if (!failure) { return result; }
+    mpi.Comm_call_errhandler(comm, failure->code);
+    return failure->code;
+}
+
+/// `native_call` is the call of MPI, which does it where no engine is concerned.
 template <class NativeCall>
 int both(const Message& sent, const Message& received, MPI_Status* status, NativeCall native_call) {
     return guarded(sent.comm, [&] {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
-        if (communicator == nullptr || communicator->engine() == nullptr) {
-            layer->flush();
+        if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer)) {
+            layer->progress.before_blocking();
             if (communicator != nullptr) { communicator->post(); }
             MPI_Status own;
             MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
@@ -71,7 +96,7 @@ int both(const Message& sent, const Message& received, MPI_Status* status, Nativ
         }
         MPI_Request request = MPI_REQUEST_NULL;
         const int result = begin_both(sent, received, &request);
-        return result == MPI_SUCCESS ? completion::wait(*layer, &request, status) : result;
+        return result == MPI_SUCCESS ? finish_receive(&request, status, sent.comm) : result;
     });
 }
 
@@ -126,38 +151,65 @@ int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int des
                               native(request));
 }
 
+namespace {
+
 /// A message that a probe has matched in the engine goes once through MPI, for the application
-/// needs a handle that MPI knows.
+/// needs a handle that MPI knows. Receives it, if it is one of those; errors are not raised.
+template <class Count, auto native_mrecv>
+std::optional<MessageLayer::Probed> take_probed(void* buffer, Count count, MPI_Datatype type,
+                                                MPI_Message* message, MPI_Status* status,
+                                                int* code) {
+    const auto found = layer->probed().find(*message);
+    if (found == layer->probed().end()) { return std::nullopt; }
+    const MessageLayer::Probed probed = found->second;
+    const MPI_Message handle = *message;
+    *code = (mpi.*native_mrecv)(buffer, count, type, message, status);
+    if (*message != handle) { layer->probed().erase(handle); } // else it was refused
+    status->MPI_SOURCE = probed.entry.source;
+    status->MPI_TAG = probed.entry.tag;
+    return probed;
+}
+
+} // namespace
+
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
-    const auto found = layer->probed().find(*native(message));
-    const bool is_ours = found != layer->probed().end();
-    MPI_Status own;
-    MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-    const wire::Entry entry = is_ours ? found->second : wire::Entry{};
-    if (is_ours) { layer->probed().erase(found); }
-    const int result = (mpi.*native_mrecv)(buffer, count, native(type), native(message), told);
-    if (is_ours) {
-        told->MPI_SOURCE = entry.source;
-        told->MPI_TAG = entry.tag;
-    }
-    layer->completed();
-    return result;
+    return guarded(MPI_COMM_NULL, [&] {
+        MPI_Status own;
+        MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
+        int code = MPI_SUCCESS;
+        const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
+                                                             native(message), told, &code);
+        if (!probed) {
+            code =
+                (mpi.*native_mrecv)(buffer, count, native(type), native(message), native(status));
+        }
+        layer->requests.completions.count();
+        return probed && code != MPI_SUCCESS ? raise({probed->comm, code}, false) : code;
+    });
 }
 
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
-    if (layer->probed().count(*native(message)) == 0) {
-        return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
-    }
     return guarded(MPI_COMM_NULL, [&] {
         MPI_Status status;
-        const int result = mrecv<Count, native_mrecv>(buffer, count, type, message,
-                                                      reinterpret_cast<abi::MPI_Status*>(&status));
-        if (result == MPI_SUCCESS) { *native(request) = transfers::make_completed_request(status); }
-        return result;
+        int code = MPI_SUCCESS;
+        const MPI_Message handle = *native(message);
+        const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
+                                                             native(message), &status, &code);
+        if (!probed) {
+            return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
+                                        native(request));
+        }
+        const bool is_refused = *native(message) == handle;
+        if (is_refused) { return raise({probed->comm, code}, false); }
+        *native(request) = transfers::make_completed_request(status);
+        if (code != MPI_SUCCESS) {
+            layer->requests.add_failure(*native(request), {probed->comm, code});
+        }
+        return MPI_SUCCESS;
     });
 }
 
@@ -171,7 +223,7 @@ int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* 
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
     return guarded(native(comm), [&] {
         int result = MPI_SUCCESS;
-        layer->wait_until([&] {
+        layer->progress.wait_until([&] {
             int flag = 0;
             bool is_ours = false;
             result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
@@ -189,7 +241,7 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
         if (communicator == nullptr || communicator->engine() == nullptr) {
-            layer->progress();
+            layer->progress.advance();
             const int result = mpi.Improbe(source, tag, native(comm), flag, native(message), told);
             if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
                 told->MPI_SOURCE >= 0) {
@@ -209,9 +261,9 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
         std::vector<std::byte> bytes(found.bytes(), found.bytes() + found.entry.bytes);
         MPI_CALL(Isend, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 1, layer->self(),
                  &request);
-        layer->detach(request, std::move(bytes));
+        layer->detached.add(request, std::move(bytes));
         MPI_CALL(Mprobe, 0, 1, layer->self(), native(message), MPI_STATUS_IGNORE);
-        layer->probed()[*native(message)] = found.entry;
+        layer->probed()[*native(message)] = {found.entry, native(comm)};
         return result;
     });
 }
@@ -221,16 +273,22 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
     if (source == MPI_PROC_NULL) {
         return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
     }
-    int result = MPI_SUCCESS;
-    layer->wait_until([&] {
-        int flag = 0;
-        result = improbe(source, tag, comm, &flag, message, status);
-        return result != MPI_SUCCESS || flag != 0;
+    return guarded(native(comm), [&] {
+        int result = MPI_SUCCESS;
+        layer->progress.wait_until([&] {
+            int flag = 0;
+            result = improbe(source, tag, comm, &flag, message, status);
+            return result != MPI_SUCCESS || flag != 0;
+        });
+        return result;
     });
-    return result;
 }
 
-int cancel(abi::MPI_Request* request) { return completion::cancel(*layer, native(request)); }
+int cancel(abi::MPI_Request* request) {
+    return guarded(MPI_COMM_NULL, [&] {
+        return completion::cancel({layer->requests, layer->progress}, native(request));
+    });
+}
 
 #define INSTANTIATE(suffix, Count)                                                                 \
     template int sendrecv<Count, &Mpi::Sendrecv##suffix>(                                          \

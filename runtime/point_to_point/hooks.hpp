@@ -2,8 +2,9 @@
 
 #include "interpose/abi.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
-#include "runtime/point_to_point/completion.hpp"
+#include "runtime/point_to_point/persistent.hpp"
 #include "runtime/point_to_point/transfers.hpp"
+#include "runtime/requests/completion.hpp"
 
 #include <exception>
 #include <utility>
@@ -12,10 +13,7 @@
 /// of its communicator, or to MPI.
 namespace nodeaware::p2p {
 
-/// Not 0 while point-to-point calls are intercepted.
-inline std::atomic<int> intercepts{0};
-
-using Mode = MessageLayer::Persistent::Mode;
+using Mode = PersistentRequest::Mode;
 using exchange_arguments::native;
 using transfers::Message;
 
@@ -64,14 +62,14 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, synchronous, nullptr, &result)) { return result; }
-        if (nonblocking == nullptr || !layer->is_busy()) {
+        if (nonblocking == nullptr || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
             if (result == MPI_SUCCESS) {
-                result = transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE);
+                result = transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm);
             }
         }
         if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
@@ -106,13 +104,15 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        if (!layer->is_busy()) {
+        if (!layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
-            if (result == MPI_SUCCESS) { result = transfers::wait_native(*layer, &request, told); }
+            if (result == MPI_SUCCESS) {
+                result = transfers::wait_native(*layer, &request, told, message.comm);
+            }
         }
         if (result == MPI_SUCCESS) { transfers::note_received(*layer, message, *told); }
         return result;
@@ -139,21 +139,20 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
 
 /// Persistent requests are made by MPI and remembered, to be started by whoever moves messages
 /// then.
-template <class Count, class Buffer, auto make, MessageLayer::Persistent::Mode mode>
+template <class Count, class Buffer, auto make, Mode mode>
 int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Request* request) {
     return guarded(native(comm), [&] {
         const int result =
             (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
         if (result != MPI_SUCCESS) { return result; }
-        MessageLayer::Persistent persistent;
-        persistent.mode = mode;
-        persistent.memory = user_memory(const_cast<void*>(buffer), count, inspect(native(type)));
-        persistent.memory.address = const_cast<void*>(buffer);
-        persistent.peer = peer;
-        persistent.tag = tag;
-        persistent.comm = native(comm);
-        completion::remember(*layer, *native(request), persistent);
+        PersistentRequest made;
+        made.mode = mode;
+        made.memory = user_memory(const_cast<void*>(buffer), count, inspect(native(type)));
+        made.peer = peer;
+        made.tag = tag;
+        made.comm = native(comm);
+        persistent::made(*layer, *native(request), made);
         return result;
     });
 }

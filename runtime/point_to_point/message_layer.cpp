@@ -1,30 +1,21 @@
 #include "runtime/point_to_point/message_layer.hpp"
 
-#include "runtime/collectives/nonblocking.hpp"
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/inner_communicator.hpp"
-#include "runtime/job/log.hpp"
-#include "runtime/progress/backoff.hpp"
+#include "runtime/progress/activity.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <algorithm>
 #include <set>
 
 namespace nodeaware {
 
-constinit std::atomic<int> running_engines{0};
-
-bool MessageLayer::open() {
-    if (world_.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
+bool MessageLayer::is_wanted(const World& world) {
+    if (world.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
         return false;
     }
-    const std::set<int> nodes(world_.node_of.begin(), world_.node_of.end());
-    if (world_.threads_at_once || nodes.size() < 2 || nodes.size() == world_.node_of.size()) {
-        return false;
-    }
-    // Every completion call and every meeting is of interest from now on.
-    library_requests.fetch_add(1, std::memory_order_relaxed);
-    waiting_communicators.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
+    return !world.threads_at_once && nodes.size() > 1 && nodes.size() < world.node_of.size();
 }
 
 MessageLayer::~MessageLayer() {
@@ -32,15 +23,12 @@ MessageLayer::~MessageLayer() {
 }
 
 void MessageLayer::close() {
-    flush();
-    wait_until([&] {
-        return detached_.empty() &&
+    before_blocking();
+    progress.wait_until([&] {
+        return detached.empty() &&
                std::all_of(engines_.begin(), engines_.end(),
                            [](const auto& engine) { return engine->has_sent(); });
     });
-    for (auto& [request, persistent] : persistent_) {
-        if (persistent.kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&persistent.kept_type); }
-    }
     for (const auto& engine : engines_) { vote_counts::add(engine->counts()); }
     engines_.clear();
 }
@@ -64,8 +52,8 @@ CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
             int rank = 0;
             MPI_CALL(Comm_rank, comm, &rank);
             if (topology.nodes() > 1 && topology.most_ranks_on_a_node() > 1) {
-                const auto made = std::make_shared<CommunicatorMessages>(comm, std::move(topology),
-                                                                         rank, completions_);
+                const auto made = std::make_shared<CommunicatorMessages>(
+                    comm, std::move(topology), rank, requests.completions);
                 made->relatives = std::make_shared<RelatedCommunicators>();
                 made->relatives->join(made);
                 communicator.point_to_point = made;
@@ -73,7 +61,7 @@ CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
         }
     }
     last_comm_ = comm;
-    last_ = communicator.point_to_point.get();
+    last_ = static_cast<CommunicatorMessages*>(communicator.point_to_point.get());
     return last_;
 }
 
@@ -85,11 +73,15 @@ std::shared_ptr<BatchEngine> MessageLayer::engine(MPI_Comm comm) {
 void MessageLayer::forget(const CommunicatorMessages* gone) {
     last_comm_ = MPI_COMM_NULL;
     last_ = nullptr;
-    std::erase_if(tracked_, [&](const auto& entry) { return entry.second == gone; });
+    requests.forget(gone);
+}
+
+void CommunicatorMessages::communicator_freed() {
+    if (p2p::layer != nullptr) { p2p::layer->forget(this); }
+    if (engine_ != nullptr) { engine_->inner().leave_communicator(); }
 }
 
 void MessageLayer::meeting(MPI_Comm comm) {
-    settle();
     CommunicatorMessages* const found = find(comm);
     if (found == nullptr || !found->relatives->is_time_to_vote()) { return; }
     const std::shared_ptr<RelatedCommunicators> relatives = found->relatives;
@@ -103,7 +95,7 @@ void MessageLayer::meeting(MPI_Comm comm) {
         if (before != nullptr) { std::erase(engines_, before); }
         if (after != nullptr) { engines_.push_back(after); }
     }
-    running_engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
+    count_engines();
 }
 
 void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
@@ -113,29 +105,31 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
     if (of_parent == nullptr || of_parent->relatives->is_full()) { return; }
     const std::shared_ptr<RelatedCommunicators> relatives = of_parent->relatives;
     find(comm);
-    const auto& made = Communicator::as_it_is(comm).point_to_point;
+    const auto made =
+        std::static_pointer_cast<CommunicatorMessages>(Communicator::as_it_is(comm).point_to_point);
     if (made == nullptr) { return; }
     made->relatives = relatives;
     relatives->join(made);
 }
 
-void MessageLayer::flush() {
+void MessageLayer::before_blocking() {
     for (const auto& engine : engines_) { engine->flush(); }
-    for (const auto& [request, communicator] : tracked_) { communicator->note_waiting_wildcard(); }
+    for (const auto& [request, observer] : requests.observed()) { observer->waits(); }
 }
 
-void MessageLayer::settle() {
+void MessageLayer::before_meeting() {
     const auto has_unsent = [](const auto& engine) { return engine->has_unsent(); };
     const double patience = automatic_batch_timeout(world_);
     const double start = now();
-    wait_until([&] {
+    progress.wait_until([&] {
         return std::none_of(engines_.begin(), engines_.end(), has_unsent) ||
                now() - start > patience;
     });
-    flush();
 }
 
-void MessageLayer::progress() {
+bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
+
+void MessageLayer::advance() {
     for (const auto& engine : engines_) { engine->progress(); }
     // Those of freed communicators go when all that was under way has arrived.
     const auto ended = std::erase_if(engines_, [](const std::shared_ptr<BatchEngine>& engine) {
@@ -143,29 +137,12 @@ void MessageLayer::progress() {
         if (is_over) { vote_counts::add(engine->counts()); }
         return is_over;
     });
-    if (ended > 0) {
-        running_engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
-    }
-    if (nonblocking_.is_busy()) { nonblocking_.progress({}); }
-    std::erase_if(detached_, [](Detached& send) {
-        int flag = 0;
-        MPI_CALL(Test, &send.request, &flag, MPI_STATUS_IGNORE);
-        return flag != 0;
-    });
+    if (ended > 0) { count_engines(); }
+    detached.advance();
 }
 
-void MessageLayer::detach(MPI_Request request, std::vector<std::byte> bytes) {
-    detached_.push_back({request, std::move(bytes)});
-}
-
-void MessageLayer::completed() {
-    ++completions_.count;
-    if (completions_.is_time_wanted) { completions_.last_seconds = now(); }
-}
-
-void MessageLayer::pause(uint32_t round) {
-    progress();
-    backoff::pause(round, world_.oversubscribed);
+void MessageLayer::count_engines() const {
+    activity.engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
 }
 
 } // namespace nodeaware

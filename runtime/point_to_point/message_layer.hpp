@@ -1,30 +1,26 @@
 #pragma once
 
-#include "runtime/collectives/nonblocking.hpp"
 #include "runtime/point_to_point/communicator_messages.hpp"
+#include "runtime/point_to_point/detached_sends.hpp"
+#include "runtime/progress/progress.hpp"
+#include "runtime/requests/requests.hpp"
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <vector>
 
 namespace nodeaware {
 
-/// Engines that move messages, of all communicators.
-extern std::atomic<int> running_engines;
-
-/// The point-to-point side of the library: communicators, engines, and requests that need more than
-/// MPI to complete. One thread calls at a time.
-class MessageLayer {
+/// The point-to-point side of the library: the communicators whose messages are learned from, and
+/// the engines that move messages. One thread calls at a time.
+class MessageLayer : public WorkSource {
   public:
-    MessageLayer(const World& world, Nonblocking& nonblocking)
-        : world_(world), nonblocking_(nonblocking) {}
-    ~MessageLayer();
-    MessageLayer(const MessageLayer&) = delete;
-    MessageLayer& operator=(const MessageLayer&) = delete;
+    MessageLayer(const World& world, Requests& requests, Progress& progress)
+        : requests(requests), progress(progress), world_(world) {}
+    ~MessageLayer() override;
 
-    /// Before anything else. False: point-to-point calls are not to be intercepted.
-    bool open();
+    /// False if point-to-point calls of this job are of no interest.
+    static bool is_wanted(const World& world);
     /// Before MPI_Finalize, collective: sends all that is left.
     void close();
 
@@ -36,72 +32,41 @@ class MessageLayer {
     std::shared_ptr<BatchEngine> engine(MPI_Comm comm);
     /// A communicator is being freed.
     void forget(const CommunicatorMessages* gone);
-    /// In a blocking collective call on the communicator.
+    /// After a blocking collective call on the communicator.
     void meeting(MPI_Comm comm);
     /// A communicator has been made from another one, by all its ranks.
     void created(MPI_Comm parent, MPI_Comm comm);
 
-    /// Before a call that may block in MPI: nothing may wait in containers.
-    void flush();
+    bool is_busy() const override;
+    void advance() override;
+    /// Nothing may wait in containers.
+    void before_blocking() override;
     /// Before a collective call of ranks of this node: gives them a little time to contribute,
-    /// which the call would wait for them anyway, then flushes.
-    void settle();
-    /// Does what can be done for all engines and nonblocking operations.
-    void progress();
-    /// True if a request may need progress() to complete.
-    bool is_busy() const { return !engines_.empty() || swapped > 0 || nonblocking_.is_busy(); }
-    /// After a completion call.
-    void completed();
-    /// Calls progress() and `ready` until that is true.
-    template <class Ready> void wait_until(Ready ready) {
-        progress();
-        for (uint32_t round = 0; !ready(); ++round) { pause(round); }
-    }
-    /// Looks after a send of MPI whose bytes the library holds.
-    void detach(MPI_Request request, std::vector<std::byte> bytes);
+    /// which the call would wait for them anyway.
+    void before_meeting();
+    template <class Ready> void wait_until(Ready ready) { progress.wait_until(ready); }
 
-    /// A persistent request of the application whose operation the library executes by way of a
-    /// generalized one, or remembers.
-    struct Persistent {
-        enum class Mode { standard, synchronous, receive };
-        Mode mode = Mode::standard;
-        UserMemory memory;
-        MPI_Datatype kept_type = MPI_DATATYPE_NULL;
-        int peer = 0;
-        int tag = 0;
-        MPI_Comm comm = MPI_COMM_NULL;
-        MPI_Request active =
-            MPI_REQUEST_NULL; ///< the generalized one, between start and completion
+    Requests& requests;
+    Progress& progress;
+    DetachedSends detached;
+
+    /// Messages matched by a probe that MPI has from this rank itself.
+    struct Probed {
+        wire::Entry entry; ///< what their statuses are to say
+        MPI_Comm comm;
     };
-    std::map<MPI_Request, Persistent>& persistent() { return persistent_; }
-    int swapped = 0; ///< persistent requests that are active as another one
-
-    /// Receives from any source that MPI executes and whose source is to be learned.
-    std::map<MPI_Request, CommunicatorMessages*>& tracked() { return tracked_; }
-
-    /// Messages matched by a probe that MPI has from this rank itself: what their statuses are to
-    /// say.
-    std::map<MPI_Message, wire::Entry>& probed() { return probed_; }
+    std::map<MPI_Message, Probed>& probed() { return probed_; }
 
     MPI_Comm self();
 
   private:
-    struct Detached {
-        MPI_Request request;
-        std::vector<std::byte> bytes;
-    };
-    void pause(uint32_t round);
+    void count_engines() const;
 
     const World& world_;
-    Nonblocking& nonblocking_;
-    CompletionCalls completions_;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr;
     std::vector<std::shared_ptr<BatchEngine>> engines_;
-    std::map<MPI_Request, Persistent> persistent_;
-    std::map<MPI_Request, CommunicatorMessages*> tracked_;
-    std::map<MPI_Message, wire::Entry> probed_;
-    std::vector<Detached> detached_;
+    std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
 };
 

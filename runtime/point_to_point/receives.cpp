@@ -20,7 +20,11 @@ void Receive::fill(MPI_Status* status) const {
 
 void Receive::finish() {
     is_done = true;
-    if (request != MPI_REQUEST_NULL) { mpi.Grequest_complete(request); }
+    if (request == MPI_REQUEST_NULL) { return; }
+    if (error != MPI_SUCCESS && requests != nullptr) {
+        requests->add_failure(request, {comm, error});
+    }
+    mpi.Grequest_complete(request);
 }
 
 void Receive::finish_as(int code, const MPI_Status& status) {

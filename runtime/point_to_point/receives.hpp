@@ -2,6 +2,7 @@
 
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/wire.hpp"
+#include "runtime/requests/requests.hpp"
 
 #include <cstdint>
 #include <list>
@@ -21,7 +22,9 @@ struct Receive {
     /// Of a receive from any source: the same receive in MPI, for senders on this node.
     MPI_Request shadow = MPI_REQUEST_NULL;
     MPI_Request request =
-        MPI_REQUEST_NULL; ///< the generalized request, if the receive is not blocking
+        MPI_REQUEST_NULL;          ///< the generalized request, if the receive is not blocking
+    MPI_Comm comm = MPI_COMM_NULL; ///< of the application
+    Requests* requests = nullptr;  ///< where failures of `request` are told
 
     bool is_done = false;
     bool is_cancelled = false;

@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/transfers.hpp"
 
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/mpi/errors_return.hpp"
 
 #include <algorithm>
 
@@ -17,7 +18,7 @@ struct ReceiveState {
 int query_receive(void* state, MPI_Status* status) {
     const Receive& receive = *static_cast<ReceiveState*>(state)->receive;
     receive.fill(status);
-    return receive.error;
+    return MPI_SUCCESS; // see Requests::Failure
 }
 
 int free_receive(void* state) {
@@ -43,10 +44,6 @@ int query_send(void* /*state*/, MPI_Status* status) {
 int free_send(void* /*state*/) { return MPI_SUCCESS; }
 int cancel_send(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // it has left
 
-bool is_sound(const Message& message) {
-    return message.count >= 0 && message.type != MPI_DATATYPE_NULL;
-}
-
 bool is_rank(const BatchEngine& engine, int peer) {
     return peer >= 0 && peer < engine.inner().size();
 }
@@ -64,7 +61,7 @@ uint64_t bytes_of(const Message& message) {
 
 bool is_of_interest(const CommunicatorMessages* communicator, const Message& message) {
     return communicator != nullptr && communicator->is_learning() && message.peer >= 0 &&
-           communicator->is_elsewhere(message.peer) && is_sound(message);
+           communicator->is_elsewhere(message.peer);
 }
 
 } // namespace
@@ -78,11 +75,11 @@ MPI_Request make_completed_request() {
 
 MPI_Request make_completed_request(const MPI_Status& status) {
     auto receive = std::make_shared<Receive>();
-    int count = 0;
-    MPI_CALL(Get_count, &status, MPI_BYTE, &count);
+    MPI_Count count = 0;
+    MPI_CALL(Get_elements_x, &status, MPI_BYTE, &count);
     receive->actual_source = status.MPI_SOURCE;
     receive->actual_tag = status.MPI_TAG;
-    receive->bytes = static_cast<uint64_t>(std::max(count, 0));
+    receive->bytes = static_cast<uint64_t>(std::max<MPI_Count>(count, 0));
     MPI_Request request = MPI_REQUEST_NULL;
     auto state = std::make_unique<ReceiveState>(ReceiveState{receive, {}});
     MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), &request);
@@ -99,10 +96,9 @@ bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Req
     if (synchronous) { communicator->note_synchronous(); }
     if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
-    if (!is_sound(message) || message.tag < 0 || !is_rank(*engine, message.peer) ||
-        !engine->owns(message.peer)) {
-        return false;
-    }
+    if (!is_rank(*engine, message.peer) || !engine->owns(message.peer)) { return false; }
+    *result = check_send(message);
+    if (*result != MPI_SUCCESS) { return true; }
     const UserMemory memory = memory_of(message);
     communicator->note_send(message.peer, message.tag, memory.bytes);
     const auto number = engine->send(memory, message.peer, message.tag, synchronous);
@@ -126,14 +122,17 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
-    if (!is_sound(message) ||
-        (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer)))) {
+    if (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer))) {
         return false;
     }
+    *result = check_receive(message);
+    if (*result != MPI_SUCCESS) { return true; }
     auto posted = std::make_shared<Receive>();
     posted->memory = memory_of(message);
     posted->source = message.peer;
     posted->tag = message.tag;
+    posted->comm = message.comm;
+    posted->requests = &layer.requests;
     if (request != nullptr) {
         if (posted->memory.dense == nullptr && posted->memory.bytes > 0) {
             MPI_CALL(Type_dup, message.type, &posted->kept_type);
@@ -151,18 +150,24 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     layer.wait_until([&] { return posted->is_done; });
     posted->fill(status);
     *result = posted->error;
-    layer.completed();
+    layer.requests.completions.count();
     if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
     return true;
 }
 
-int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status) {
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     int code = MPI_SUCCESS;
-    layer.wait_until([&] {
+    layer.progress.wait_until([&] {
         int flag = 0;
+        const CompletionErrorsReturn errors_return;
         code = mpi.Test(request, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
     });
+#ifndef OPEN_MPI // which has called the handler
+    if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
+#else
+    static_cast<void>(comm);
+#endif
     return code;
 }
 
@@ -174,7 +179,7 @@ void note_sent(MessageLayer& layer, const Message& message) {
 
 void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status) {
     CommunicatorMessages* const communicator = layer.find(message.comm);
-    layer.completed();
+    layer.requests.completions.count();
     if (communicator == nullptr || !communicator->is_learning() || status.MPI_SOURCE < 0) {
         return;
     }
@@ -186,8 +191,8 @@ void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request
     if (communicator == nullptr || !communicator->is_learning()) { return; }
     if (message.peer == MPI_PROC_NULL) { return; }
     if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
-        communicator->note_pending(1);
-        layer.tracked()[request] = communicator;
+        communicator->note_pending();
+        layer.requests.observed()[request] = communicator;
     } else {
         communicator->note_receive(message.peer, message.tag);
     }
@@ -197,7 +202,7 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
           bool* is_ours) {
     *is_ours = false;
     const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
-    layer.progress();
+    layer.progress.advance();
     if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
         const wire::Arrived* const found = engine->receives().find(source, tag);
         if (found != nullptr) {

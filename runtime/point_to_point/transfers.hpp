@@ -1,20 +1,11 @@
 #pragma once
 
+#include "runtime/point_to_point/arguments.hpp"
 #include "runtime/point_to_point/message_layer.hpp"
 
 /// What the point-to-point functions of MPI have in common, while some communicator is learned from
 /// or served.
 namespace nodeaware::transfers {
-
-/// The arguments of a send or a receive.
-struct Message {
-    void* buffer;
-    MPI_Count count;
-    MPI_Datatype type;
-    int peer;
-    int tag;
-    MPI_Comm comm;
-};
 
 /// Sends if the message is an engine's; then `*result` is what the call returns. `request` is
 /// nullptr for a blocking send. Throws MpiError.
@@ -24,8 +15,9 @@ bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Req
 bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result);
 
-/// Waits for a request of MPI so that the engines go on.
-int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status);
+/// Waits for a request of MPI on `comm` so that the engines go on. Errors are raised there, as by a
+/// blocking call.
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm);
 
 // What MPI has done or begun, to learn from.
 void note_sent(MessageLayer& layer, const Message& message);

@@ -1,21 +1,10 @@
 #pragma once
 
-#include "runtime/collectives/nonblocking.hpp"
-#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/communicators/selection.hpp"
 #include "runtime/job/report.hpp"
-#include "runtime/job/world.hpp"
-#include "runtime/point_to_point/message_layer.hpp"
 
 namespace nodeaware {
-
-/// The state of the library between MPI_Init and MPI_Finalize.
-struct Library {
-    World world;
-    Report report;
-    Nonblocking nonblocking{report};
-    MessageLayer layer{world, nonblocking};
-};
 
 /// Moves the messages of `exchange`, which belong to a call on `comm`, as selected. Collective
 /// over the communicator. Returns what the application's call is to return, after its error handler

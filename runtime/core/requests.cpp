@@ -1,0 +1,134 @@
+#include "runtime/core/requests.hpp"
+
+#include "runtime/collectives/nonblocking.hpp"
+#include "runtime/core/guarded.hpp"
+#include "runtime/point_to_point/hooks.hpp"
+#include "runtime/requests/completion.hpp"
+#include "runtime/requests/library.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace nodeaware::requests {
+
+namespace {
+
+using p2p::native;
+
+std::span<const MPI_Request> list(int count, const abi::MPI_Request* requests) {
+    return {reinterpret_cast<const MPI_Request*>(requests),
+            static_cast<size_t>(requests == nullptr ? 0 : std::max(count, 0))};
+}
+
+completion::Context context() { return {library->requests, library->progress}; }
+
+template <class Work> int guarded_call(Work work) { return p2p::guarded(MPI_COMM_NULL, work); }
+
+} // namespace
+
+int wait(abi::MPI_Request* request, abi::MPI_Status* status) {
+    return guarded_call(
+        [&] { return completion::wait(context(), native(request), native(status)); });
+}
+
+int waitall(int count, abi::MPI_Request* requests, abi::MPI_Status* statuses) {
+    return guarded_call(
+        [&] { return completion::waitall(context(), count, native(requests), native(statuses)); });
+}
+
+int waitany(int count, abi::MPI_Request* requests, int* index, abi::MPI_Status* status) {
+    return guarded_call([&] {
+        return completion::waitany(context(), count, native(requests), index, native(status));
+    });
+}
+
+int waitsome(int count, abi::MPI_Request* requests, int* done, int* indices,
+             abi::MPI_Status* statuses) {
+    return guarded_call([&] {
+        return completion::waitsome(context(), count, native(requests), done, indices,
+                                    native(statuses));
+    });
+}
+
+int test(abi::MPI_Request* request, int* flag, abi::MPI_Status* status) {
+    return guarded_call(
+        [&] { return completion::test(context(), native(request), flag, native(status)); });
+}
+
+int testall(int count, abi::MPI_Request* requests, int* flag, abi::MPI_Status* statuses) {
+    return guarded_call([&] {
+        return completion::testall(context(), count, native(requests), flag, native(statuses));
+    });
+}
+
+int testany(int count, abi::MPI_Request* requests, int* index, int* flag, abi::MPI_Status* status) {
+    return guarded_call([&] {
+        return completion::testany(context(), count, native(requests), index, flag, native(status));
+    });
+}
+
+int testsome(int count, abi::MPI_Request* requests, int* done, int* indices,
+             abi::MPI_Status* statuses) {
+    return guarded_call([&] {
+        return completion::testsome(context(), count, native(requests), done, indices,
+                                    native(statuses));
+    });
+}
+
+int request_get_status(abi::MPI_Request request, int* flag, abi::MPI_Status* status) {
+    return guarded_call([&] {
+        return completion::get_status(context(), p2p::native_handle(request), flag, native(status));
+    });
+}
+
+int startall(int count, abi::MPI_Request* requests) {
+    return guarded_call([&] {
+        const int result = library->messages != nullptr
+                               ? persistent::start(*library->messages, count, native(requests))
+                               : mpi.Startall(count, native(requests));
+        if (result == MPI_SUCCESS) { started(count, requests); }
+        return result;
+    });
+}
+
+int start(abi::MPI_Request* request) {
+    return guarded_call([&] {
+        const int result = library->messages != nullptr
+                               ? persistent::start(*library->messages, 1, native(request))
+                               : mpi.Start(native(request));
+        if (result == MPI_SUCCESS) { started(1, request); }
+        return result;
+    });
+}
+
+void freed(abi::MPI_Request* request) {
+    if (request == nullptr) { return; }
+    guarded([&] {
+        library->nonblocking->freed(*native(request));
+        library->requests.freed(*native(request));
+    });
+}
+
+void started(int count, abi::MPI_Request* requests) {
+    guarded([&] { library->nonblocking->started(list(count, requests)); });
+}
+
+bool progress(int count, const abi::MPI_Request* requests) {
+    bool ours = false;
+    guarded([&] {
+        library->progress.advance();
+        ours = library->nonblocking->any_under_way(list(count, requests));
+    });
+    return ours;
+}
+
+void complete(int count, const abi::MPI_Request* requests) {
+    guarded([&] {
+        library->progress.wait_until(
+            [&] { return !library->nonblocking->any_under_way(list(count, requests)); });
+    });
+}
+
+void pause(uint32_t round) { library->progress.rest(round); }
+
+} // namespace nodeaware::requests

@@ -1,0 +1,53 @@
+#include "runtime/point_to_point/arguments.hpp"
+
+#include <climits>
+
+namespace nodeaware::transfers {
+
+namespace {
+
+/// Tags that every MPI has; most programs use no others.
+constexpr int promised_tags = 32767;
+
+bool is_predefined(MPI_Datatype type) {
+    int numbers[3] = {0, 0, 0};
+    int combiner = MPI_COMBINER_DUP;
+    return type != MPI_DATATYPE_NULL &&
+           mpi.Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &combiner) ==
+               MPI_SUCCESS &&
+           combiner == MPI_COMBINER_NAMED;
+}
+
+/// Derived datatypes may not be committed.
+bool is_beyond_doubt(const Message& message) {
+    return message.count >= 0 && (message.buffer != nullptr || message.count == 0) &&
+           message.tag <= promised_tags && is_predefined(message.type);
+}
+
+/// `count` as MPI is to see it: what is wrong with it must stay wrong.
+int to_int(MPI_Count count) {
+    return count < 0 ? -1 : static_cast<int>(count > INT_MAX ? INT_MAX : count);
+}
+
+/// What MPI says of the arguments. `make` is MPI_Send_init or MPI_Recv_init.
+template <class Make> int ask(Make make, const Message& message) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = make(message.buffer, to_int(message.count), message.type, message.peer,
+                          message.tag, message.comm, &request);
+    if (code == MPI_SUCCESS) { MPI_CALL(Request_free, &request); }
+    return code;
+}
+
+} // namespace
+
+int check_send(const Message& message) {
+    const bool is_well = message.tag >= 0 && is_beyond_doubt(message);
+    return is_well ? MPI_SUCCESS : ask(mpi.Send_init, message);
+}
+
+int check_receive(const Message& message) {
+    const bool has_tag = message.tag >= 0 || message.tag == MPI_ANY_TAG;
+    return has_tag && is_beyond_doubt(message) ? MPI_SUCCESS : ask(mpi.Recv_init, message);
+}
+
+} // namespace nodeaware::transfers

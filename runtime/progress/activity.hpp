@@ -1,0 +1,22 @@
+#pragma once
+
+#include <atomic>
+
+namespace nodeaware {
+
+/// What the core has to do beside exchanges. The preloaded part looks at these counters before each
+/// call, and leaves calls alone that nobody wants to see; so they are plain numbers in one constant
+/// place.
+struct Activity {
+    /// Communicators that wait for a meeting of their ranks.
+    std::atomic<int> meetings{0};
+    /// Requests that need more than MPI to complete; one more while point-to-point calls are seen.
+    std::atomic<int> requests{0};
+    /// Not 0: point-to-point calls are to be seen.
+    std::atomic<int> messages{0};
+    /// Engines that move point-to-point messages.
+    std::atomic<int> engines{0};
+};
+inline constinit Activity activity;
+
+} // namespace nodeaware

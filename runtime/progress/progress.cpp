@@ -1,0 +1,24 @@
+#include "runtime/progress/progress.hpp"
+
+#include <algorithm>
+
+namespace nodeaware {
+
+void Progress::remove(WorkSource& source) { std::erase(sources_, &source); }
+
+bool Progress::is_busy() const {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [](const WorkSource* source) { return source->is_busy(); });
+}
+
+void Progress::advance() {
+    for (WorkSource* source : sources_) {
+        if (source->is_busy()) { source->advance(); }
+    }
+}
+
+void Progress::before_blocking() {
+    for (WorkSource* source : sources_) { source->before_blocking(); }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "runtime/progress/backoff.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace nodeaware {
+
+/// Something of the library that goes on between the calls of the application.
+class WorkSource {
+  public:
+    WorkSource() = default;
+    WorkSource(const WorkSource&) = delete;
+    WorkSource& operator=(const WorkSource&) = delete;
+    virtual ~WorkSource() = default;
+
+    /// Something is under way: ranks that wait have to call advance().
+    virtual bool is_busy() const = 0;
+    /// Does what can be done now. Never waits. Throws MpiError.
+    virtual void advance() = 0;
+    /// This rank may be away in MPI, or outside of it, for long: what others need of it must leave.
+    virtual void before_blocking() {}
+};
+
+/// The progress core: whoever waits in the library waits here, so that all of it goes on meanwhile.
+/// Sources are added and removed while one thread at a time calls MPI.
+class Progress {
+  public:
+    /// More ranks than cores: waiting must leave the core to others at once.
+    void set_oversubscribed(bool oversubscribed) { oversubscribed_ = oversubscribed; }
+    bool is_oversubscribed() const { return oversubscribed_; }
+
+    void add(WorkSource& source) { sources_.push_back(&source); }
+    void remove(WorkSource& source);
+
+    bool is_busy() const;
+    void advance();
+    void before_blocking();
+
+    /// Calls advance() and `ready` until that is true. Whoever can wait for a bell as well uses a
+    /// Waiter, which rests here.
+    template <class Ready> void wait_until(Ready ready) {
+        advance();
+        for (uint32_t round = 0; !ready(); ++round) {
+            advance();
+            rest(round);
+        }
+    }
+
+    /// After the `round`-th look in vain.
+    void rest(uint32_t round) const { backoff::pause(round, oversubscribed_); }
+
+  private:
+    std::vector<WorkSource*> sources_;
+    bool oversubscribed_ = false;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "runtime/job/report.hpp"
+#include "runtime/job/world.hpp"
+#include "runtime/progress/progress.hpp"
+#include "runtime/requests/requests.hpp"
+
+#include <memory>
+
+namespace nodeaware {
+
+class MessageLayer;
+class Nonblocking;
+
+/// All that the process has between MPI_Init and MPI_Finalize, beside what hangs on communicators.
+struct Library {
+    /// Collective over MPI_COMM_WORLD. Defined in core/, where all rooms are known.
+    explicit Library(World discovered);
+    ~Library();
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    World world;
+    Report report;
+    Progress progress;
+    Requests requests;
+    std::unique_ptr<Nonblocking> nonblocking;
+    std::unique_ptr<MessageLayer> messages; ///< nullptr: point-to-point calls are not seen
+};
+
+/// nullptr before and after. Never destroyed at exit: MPI may be gone then.
+inline Library* library = nullptr;
+
+} // namespace nodeaware

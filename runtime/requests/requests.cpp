@@ -1,0 +1,89 @@
+#include "runtime/requests/requests.hpp"
+
+namespace nodeaware {
+
+Requests::~Requests() {
+    for (auto& [request, persistent] : persistent_) {
+        if (persistent.kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&persistent.kept_type); }
+    }
+}
+
+void Requests::add_failure(MPI_Request request, const Failure& failure) {
+    const std::lock_guard lock(failure_mutex_);
+    failures_[request] = failure;
+    failure_count_.store(static_cast<int>(failures_.size()), std::memory_order_release);
+}
+
+std::optional<Requests::Failure> Requests::find_failure(MPI_Request request) const {
+    if (!has_failures()) { return std::nullopt; }
+    const std::lock_guard lock(failure_mutex_);
+    const auto found = failures_.find(request);
+    return found == failures_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<Requests::Failure> Requests::take_failure(MPI_Request request) {
+    auto failure = find_failure(request);
+    if (failure) {
+        const std::lock_guard lock(failure_mutex_);
+        failures_.erase(request);
+        failure_count_.store(static_cast<int>(failures_.size()), std::memory_order_release);
+    }
+    return failure;
+}
+
+void Requests::remember(MPI_Request request, const PersistentRequest& persistent) {
+    PersistentRequest& kept = persistent_[request];
+    kept = persistent;
+    // The application may free its datatype while the request lives.
+    UserMemory& memory = kept.memory;
+    if (memory.dense != nullptr || memory.bytes == 0) {
+        memory.count = static_cast<MPI_Count>(memory.bytes);
+        memory.type = MPI_BYTE;
+        if (memory.dense != nullptr) { memory.address = memory.dense; }
+    } else {
+        MPI_CALL(Type_dup, memory.type, &kept.kept_type);
+        memory.type = kept.kept_type;
+    }
+}
+
+void Requests::forget(const ReceiveObserver* observer) {
+    std::erase_if(observed_, [&](const auto& entry) { return entry.second == observer; });
+}
+
+void Requests::freed(MPI_Request request) {
+    if (const auto found = observed_.find(request); found != observed_.end()) {
+        found->second->received_unknown();
+        observed_.erase(found);
+    }
+    take_failure(request);
+    const auto found = persistent_.find(request);
+    if (found == persistent_.end()) { return; }
+    PersistentRequest& persistent = found->second;
+    if (persistent.active != MPI_REQUEST_NULL) {
+        take_failure(persistent.active);
+        mpi.Request_free(&persistent.active);
+        --active_persistent;
+    }
+    if (persistent.kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&persistent.kept_type); }
+    persistent_.erase(found);
+}
+
+#ifdef OPEN_MPI
+
+int raise(const Requests::Failure& failure, bool several) {
+    mpi.Comm_call_errhandler(failure.comm, failure.code);
+    return several ? MPI_ERR_IN_STATUS : failure.code;
+}
+
+#else
+
+/// MPICH raises errors of completing functions on MPI_COMM_WORLD.
+int raise(const Requests::Failure& failure, bool several) {
+    const int code = several ? MPI_ERR_IN_STATUS : failure.code;
+    mpi.Comm_call_errhandler(MPI_COMM_WORLD, code);
+    return code;
+}
+
+#endif
+
+} // namespace nodeaware
