@@ -1,5 +1,7 @@
 #include "strategies/batches.hpp"
 
+#include "strategies/node_load.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,44 +11,29 @@ namespace nodeaware::batches {
 namespace {
 
 /// What the ranks of a node spend on one repetition of a batch.
-class NodeLoad {
+class BatchCost {
   public:
-    NodeLoad(size_t ranks, const Costs& costs)
-        : costs_(costs), latency_(ranks), transfer_(ranks), copied_(ranks) {}
+    BatchCost(size_t ranks, const Costs& costs)
+        : costs_(costs), load_(ranks, costs), copied_(ranks) {}
 
     /// A message that any of `senders` sends.
     void add_message(uint64_t bytes, const std::vector<int>& senders) {
-        const ProtocolCosts& protocol = costs_.of(bytes);
         const double share = 1.0 / static_cast<double>(senders.size());
-        for (const int local : senders) {
-            latency_[static_cast<size_t>(local)] += share * protocol.latency;
-            transfer_[static_cast<size_t>(local)] +=
-                share * protocol.per_byte * static_cast<double>(bytes);
-        }
-        gaps_ += protocol.gap;
-        bytes_ += static_cast<double>(bytes);
+        for (const int local : senders) { load_.add_message(local, bytes, share); }
     }
     void add_copies(int local, uint64_t bytes, int copies) {
         copied_[static_cast<size_t>(local)] += static_cast<double>(bytes) * copies;
     }
 
     double seconds() const {
-        const double latency = std::max(most(latency_), gaps_);
-        const double transfer = std::max(most(transfer_), bytes_ * costs_.node_per_byte);
-        return latency + transfer + most(copied_) * costs_.copy_per_byte;
+        const double most = copied_.empty() ? 0 : *std::max_element(copied_.begin(), copied_.end());
+        return load_.latency() + load_.transfer() + most * costs_.copy_per_byte;
     }
 
   private:
-    static double most(const std::vector<double>& loads) {
-        return loads.empty() ? 0 : *std::max_element(loads.begin(), loads.end());
-    }
-
     const Costs& costs_;
-    std::vector<double> latency_;
-    std::vector<double> transfer_;
-    std::vector<double> copied_;
-    double gaps_ = 0;
-    double bytes_ = 0;
+    NodeLoad load_;
+    std::vector<double> copied_; ///< bytes, by rank of the node
 };
 
 /// A batch that is in step on all ranks repeats as often on each; what is not is no reason to
@@ -117,7 +104,7 @@ std::vector<std::vector<Container::Member>> in_step(std::vector<Container::Membe
 
 double gathered_seconds(const NodeBatches& batches, size_t k,
                         const std::vector<Container>& containers, const Costs& costs) {
-    NodeLoad load(batches.size(), costs);
+    BatchCost load(batches.size(), costs);
     std::set<std::pair<int, Stream>> gathered;
     for (const Container& container : containers) {
         if (container.batch != k) { continue; }
@@ -174,7 +161,7 @@ Forecast forecast(const NodeBatches& batches, const std::vector<Container>& cont
                   const Costs& costs) {
     Forecast sum;
     for (size_t k = 0; k < batch_count(batches); ++k) {
-        NodeLoad by_mpi(batches.size(), costs);
+        BatchCost by_mpi(batches.size(), costs);
         for_each_stream(batches, k, [&](int local, const Stream& stream) {
             by_mpi.add_message(stream.bytes, {local});
         });

@@ -1,62 +1,27 @@
 #include "strategies/forecast.hpp"
 
+#include "strategies/node_load.hpp"
 #include "strategies/schedule.hpp"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace nodeaware {
 
 namespace {
-
-/// Load of the ranks of one end of a pair, by their local number.
-class RankLoads {
-  public:
-    RankLoads(const Topology& topology, int node)
-        : topology_(topology), latency_(static_cast<size_t>(topology.ranks_on(node))),
-          transfer_(latency_.size()) {}
-
-    void add(int rank, double latency, double transfer) {
-        const auto local = static_cast<size_t>(topology_.local_of(rank));
-        latency_[local] += latency;
-        transfer_[local] += transfer;
-    }
-
-    /// Of the busiest rank, when every rank has its share of `partners` such pairs.
-    double latency(int partners) const { return busiest(latency_, partners); }
-    double transfer(int partners) const { return busiest(transfer_, partners); }
-
-  private:
-    static double busiest(const std::vector<double>& loads, int partners) {
-        const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
-        return std::max(*std::max_element(loads.begin(), loads.end()),
-                        sum * partners / static_cast<double>(loads.size()));
-    }
-
-    const Topology& topology_;
-    std::vector<double> latency_;
-    std::vector<double> transfer_;
-};
 
 /// Adds up what the messages of a pair cost.
 class PairCost {
   public:
     PairCost(const PairTraffic& pair, const Costs& costs)
         : pair_(pair), costs_(costs), partners_(pair.topology->nodes() - 1),
-          ranks_(std::min(pair.topology->ranks_on(pair.source_node),
-                          pair.topology->ranks_on(pair.destination_node))),
-          sending_(*pair.topology, pair.source_node),
-          receiving_(*pair.topology, pair.destination_node) {}
+          sending_(ranks_on(pair.source_node), costs),
+          receiving_(ranks_on(pair.destination_node), costs) {}
 
     void add_message(int sender, int receiver, uint64_t bytes) {
-        const ProtocolCosts& protocol = costs_.of(bytes);
-        const double transfer = static_cast<double>(bytes) * protocol.per_byte;
-        sending_.add(sender, protocol.latency, transfer);
-        receiving_.add(receiver, protocol.latency, transfer);
-        gaps_ += protocol.gap;
+        sending_.add_message(pair_.topology->local_of(sender), bytes);
+        receiving_.add_message(pair_.topology->local_of(receiver), bytes);
         ++messages_;
-        bytes_ += static_cast<double>(bytes);
     }
     void add_piece(int sender, int receiver, uint64_t bytes) {
         add_message(sender, receiver, bytes + sizeof(PieceHeader));
@@ -75,30 +40,26 @@ class PairCost {
 
     uint64_t messages() const { return messages_; }
     double seconds() const {
-        const double latency = std::max(
-            {sending_.latency(partners_), receiving_.latency(partners_), gaps_ * partners_});
-        const double transfer =
-            std::max({sending_.transfer(partners_), receiving_.transfer(partners_),
-                      bytes_ * partners_ * costs_.node_per_byte});
-        return latency + transfer + own_steps();
+        return std::max(sending_.latency(partners_), receiving_.latency(partners_)) +
+               std::max(sending_.transfer(partners_), receiving_.transfer(partners_)) + own_steps();
     }
 
   private:
+    size_t ranks_on(int node) const { return static_cast<size_t>(pair_.topology->ranks_on(node)); }
     /// Pack and unpack, each by all ranks together, each announced.
     double own_steps() const {
         if (copied_ == 0) { return 0; }
-        return 2 * (costs_.flag + copied_ * partners_ / ranks_ * costs_.copy_per_byte);
+        const auto ranks = static_cast<double>(
+            std::min(ranks_on(pair_.source_node), ranks_on(pair_.destination_node)));
+        return 2 * (costs_.flag + copied_ * partners_ / ranks * costs_.copy_per_byte);
     }
 
     const PairTraffic& pair_;
     const Costs& costs_;
     int partners_;
-    int ranks_;
-    RankLoads sending_;
-    RankLoads receiving_;
-    double gaps_ = 0;
+    NodeLoad sending_;
+    NodeLoad receiving_;
     uint64_t messages_ = 0;
-    double bytes_ = 0;
     double copied_ = 0;
 };
 
@@ -265,7 +226,7 @@ Plan plan_of(const PairTraffic& pair, const Candidate& candidate) {
     return plan;
 }
 
-Plan plan_modelled(const PairTraffic& pair, const Parameters& parameters) {
+Plan plan_model(const PairTraffic& pair, const Parameters& parameters) {
     if (pair.blocks.empty()) { return {}; }
     return plan_of(pair, forecast(pair, parameters.costs).front());
 }

@@ -1,5 +1,7 @@
 #include "strategies/schedule.hpp"
 
+#include "strategies/piece_layout.hpp"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -8,13 +10,8 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t slot_alignment = 64;
 constexpr uint64_t largest_piece = uint64_t{1} << 30; // MPI counts are int
 constexpr uint64_t smallest_pair_share = 4 * slot_alignment;
-
-uint64_t aligned(uint64_t bytes) {
-    return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
-}
 
 /// Arena of one operation: 3/8 for what leaves, 3/8 for what enters, the rest for messages that
 /// stay on the node.
@@ -29,71 +26,6 @@ uint64_t pair_share(const Topology& topology, uint64_t arena_bytes) {
 
 uint32_t window_limit(const Topology& topology) {
     return static_cast<uint32_t>(std::max(16, 2 * topology.most_ranks_on_a_node()));
-}
-
-/// Pieces of one pair that are under way at the same time. The next window reuses the memory of the
-/// last.
-struct Window {
-    size_t first_piece = 0;
-    std::vector<uint64_t> slots; ///< where each piece begins, counted from the pair's memory
-    uint64_t bytes = 0;
-};
-
-std::vector<Window> windows_of(const Plan& plan, uint64_t share, uint32_t most_pieces) {
-    std::vector<Window> windows;
-    for (size_t i = 0; i < plan.pieces().size(); ++i) {
-        const uint64_t slot = aligned(sizeof(PieceHeader) + plan.pieces()[i].bytes);
-        if (windows.empty() || windows.back().bytes + slot > share ||
-            windows.back().slots.size() == most_pieces) {
-            windows.push_back({i, {}, 0});
-        }
-        windows.back().slots.push_back(windows.back().bytes);
-        windows.back().bytes += slot;
-    }
-    return windows;
-}
-
-/// Where the segments of a piece lie, counted from its header, as the sender packs them.
-struct PieceLayout {
-    std::vector<uint64_t> positions;
-    std::vector<bool>
-        repeated;       ///< the segment is not packed: it shares the position of an earlier one
-    uint64_t bytes = 0; ///< payload and table
-    bool needs_table = false;
-};
-
-PieceLayout layout_of(const PairTraffic& pair, const Plan& plan, const Piece& piece,
-                      bool may_share) {
-    using Key = std::tuple<int, uint32_t, uint64_t, uint64_t>; // source, memory, offset, bytes
-    const auto segments = plan.segments_of(piece);
-    PieceLayout layout;
-    layout.repeated.assign(segments.size(), false);
-    uint64_t saved = 0;
-    std::map<Key, size_t> first;
-    std::vector<size_t> same_as(segments.size());
-    for (size_t i = 0; i < segments.size(); ++i) {
-        same_as[i] = i;
-        if (!may_share) { continue; }
-        const Message& message = pair.messages[pair.blocks[segments[i].block].first_message];
-        const auto [position, is_new] = first.try_emplace(
-            Key{message.source, message.memory, segments[i].offset, segments[i].bytes}, i);
-        same_as[i] = position->second;
-        if (!is_new) { saved += segments[i].bytes; }
-    }
-    const uint64_t table = sizeof(uint64_t) * segments.size();
-    layout.needs_table = saved > table;
-    uint64_t next = sizeof(PieceHeader) + (layout.needs_table ? table : 0);
-    for (size_t i = 0; i < segments.size(); ++i) {
-        if (layout.needs_table && same_as[i] != i) {
-            layout.repeated[i] = true;
-            layout.positions.push_back(layout.positions[same_as[i]]);
-        } else {
-            layout.positions.push_back(next);
-            next += segments[i].bytes;
-        }
-    }
-    layout.bytes = next - sizeof(PieceHeader);
-    return layout;
 }
 
 class Compiler {
@@ -332,12 +264,12 @@ class Compiler {
         auto slot = local_slots_.find(key);
         if (slot == local_slots_.end()) {
             if (message.bytes > parameters_.local_direct_bytes ||
-                next_slot_ + aligned(message.bytes) > local_end_) {
+                next_slot_ + aligned_slot(message.bytes) > local_end_) {
                 add_local_direct(message);
                 return;
             }
             slot = local_slots_.emplace(key, next_slot_).first;
-            next_slot_ += aligned(message.bytes);
+            next_slot_ += aligned_slot(message.bytes);
             if (message.source == rank_) {
                 schedule_.prologue.push_back({.action = Action::pack,
                                               .item = message.source_item,

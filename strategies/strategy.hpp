@@ -30,13 +30,8 @@ struct Strategy {
     Plan (*plan)(const PairTraffic& pair, const Parameters& parameters);
 };
 
-Plan plan_standard(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_two_step(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_three_step(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_gathered(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_split(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_hybrid(const PairTraffic& pair, const Parameters& parameters);
-Plan plan_modelled(const PairTraffic& pair, const Parameters& parameters);
+#define STRATEGY(name, doc) Plan plan_##name(const PairTraffic& pair, const Parameters& parameters);
+#include "strategies/strategies.def"
 
 /// Every strategy, in the order in which they are listed to users.
 const std::vector<Strategy>& strategies();

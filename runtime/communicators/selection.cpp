@@ -3,7 +3,6 @@
 #include "runtime/job/log.hpp"
 #include "strategies/forecast.hpp"
 
-#include <array>
 #include <bit>
 
 namespace nodeaware {
@@ -13,16 +12,16 @@ namespace {
 constexpr size_t native_candidate = 0;
 constexpr size_t model_candidate = 1;
 
-/// nullptr: native. Where times are equal, the first wins.
-const std::array<const Strategy*, 6>& candidate_strategies() {
-    static const std::array<const Strategy*, 6> list = {
-        nullptr,
-        find_strategy("model"),
-        find_strategy("standard"),
-        find_strategy("two_step"),
-        find_strategy("three_step"),
-        find_strategy("split"),
-    };
+/// All strategies, and nullptr: native. Where times are equal, the first wins.
+const std::vector<const Strategy*>& candidate_strategies() {
+    static const std::vector<const Strategy*> list = [] {
+        const Strategy* const model = find_strategy("model");
+        std::vector<const Strategy*> candidates = {nullptr, model};
+        for (const Strategy& strategy : strategies()) {
+            if (&strategy != model) { candidates.push_back(&strategy); }
+        }
+        return candidates;
+    }();
     return list;
 }
 

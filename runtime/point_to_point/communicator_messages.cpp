@@ -76,7 +76,8 @@ double automatic_batch_timeout(const World& world) {
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
                                            CompletionCalls& completions)
-    : comm_(comm), topology_(std::move(topology)), rank_(rank), completions_(completions) {}
+    : comm_(comm), topology_(std::move(topology)), rank_(rank), completions_(completions),
+      learns_when_over_(completions.has_cancelled) {}
 
 void CommunicatorMessages::post() {
     if (is_off_) { return; }
@@ -102,7 +103,11 @@ void CommunicatorMessages::note_receive(int source, int tag) {
 
 void CommunicatorMessages::received(const MPI_Status& status) {
     --pending_;
-    if (status.MPI_SOURCE >= 0) { note_receive(status.MPI_SOURCE, status.MPI_TAG); }
+    int cancelled = 0;
+    MPI_CALL(Test_cancelled, &status, &cancelled);
+    if (cancelled == 0 && status.MPI_SOURCE >= 0) {
+        note_receive(status.MPI_SOURCE, status.MPI_TAG);
+    }
 }
 
 void CommunicatorMessages::received_unknown() {
@@ -126,9 +131,10 @@ uint64_t CommunicatorMessages::risk() const {
 }
 
 bool CommunicatorMessages::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
-    const std::array<uint64_t, 5> mine = {balance_, is_ineligible_ || pending_ != 0 ? 1U : 0U,
-                                          learner_.is_stable() ? 0U : 1U, learner_.recent(),
-                                          risk()};
+    const bool may_lack_receives = completions_.has_cancelled && !learns_when_over_;
+    const bool is_unknown = is_ineligible_ || pending_ != 0 || may_lack_receives;
+    const std::array<uint64_t, 5> mine = {
+        balance_, is_unknown ? 1U : 0U, learner_.is_stable() ? 0U : 1U, learner_.recent(), risk()};
     std::array<uint64_t, 5> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
              MPI_SUM, meeting);

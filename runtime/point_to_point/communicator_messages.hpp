@@ -96,6 +96,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
     int pending_ = 0;                 ///< receives whose source is not known yet
     bool is_ineligible_ = false;
+    /// What receives take is learned when they are over, so that none can have been taken back.
+    const bool learns_when_over_;
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     bool is_off_ = false;

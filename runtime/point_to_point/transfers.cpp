@@ -190,7 +190,8 @@ void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request
     CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || !communicator->is_learning()) { return; }
     if (message.peer == MPI_PROC_NULL) { return; }
-    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
+    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG ||
+        layer.requests.completions.has_cancelled) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {

@@ -263,6 +263,7 @@ int get_status(Context context, MPI_Request request, int* flag, MPI_Status* stat
 
 int cancel(Context context, MPI_Request* request) {
     if (request == nullptr) { return mpi.Cancel(request); }
+    context.requests.completions.has_cancelled = true;
     MPI_Request seen = context.requests.seen_by_mpi(*request);
     return mpi.Cancel(seen == *request ? request : &seen);
 }

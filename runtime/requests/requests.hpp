@@ -51,6 +51,9 @@ class CompletionCalls {
     uint64_t number() const { return number_; }
     double last_seconds() const { return last_seconds_; } ///< see now()
     bool is_time_wanted = false;                          ///< somebody learns from what is posted
+    /// The program takes receives back: from now on what receives take is learned when they are
+    /// over, and not when they are posted.
+    bool has_cancelled = false;
 
   private:
     uint64_t number_ = 0;

@@ -1,4 +1,4 @@
-#include "tuning/fit.hpp"
+#include "tools/fit/fit.hpp"
 
 #include <gtest/gtest.h>
 

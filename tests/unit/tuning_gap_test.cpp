@@ -1,6 +1,6 @@
-#include "tuning/fit.hpp"
-#include "tuning/gap_fit.hpp"
-#include "tuning/measurement_json.hpp"
+#include "tools/fit/fit.hpp"
+#include "tools/fit/gap_fit.hpp"
+#include "tools/fit/measurement_json.hpp"
 #include "tuning/table_file.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#include "tuning/scenario_text.hpp"
-#include "tuning/svg_plot.hpp"
+#include "tools/models/scenario_text.hpp"
+#include "tools/models/svg_plot.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning_toy_table.hpp"
 

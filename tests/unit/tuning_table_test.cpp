@@ -1,4 +1,4 @@
-#include "tuning/fit.hpp"
+#include "tools/fit/fit.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning_toy_table.hpp"
 

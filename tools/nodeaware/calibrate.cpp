@@ -4,7 +4,7 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/text_file.hpp"
-#include "tuning/measurement_json.hpp"
+#include "tools/fit/measurement_json.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/user_table.hpp"
 

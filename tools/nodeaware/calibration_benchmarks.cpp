@@ -1,9 +1,9 @@
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 
+#include "tools/nodeaware/calibration_gpu.hpp"
 #include "tools/nodeaware/calibration_repeats.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <dlfcn.h>
@@ -22,17 +22,13 @@ constexpr double network_share = 0.35;
 constexpr double together_share = 0.35;
 constexpr double in_a_row_share = 0.1;
 constexpr double node_share = 0.08;
-constexpr double gpu_copies_share = 0.06; ///< of each direction
 constexpr double device_network_share = 0.1;
 constexpr double device_node_share = 0.04;
-
-/// Processes that copy at the same time to or from one GPU.
-constexpr std::array copying_processes = {1, 2, 4};
 
 class Benchmarks {
   public:
     Benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu)
-        : job_(job), settings_(settings), gpu_(gpu), repeats_(job, settings),
+        : job_(job), settings_(settings), gpu_(job, settings, gpu), repeats_(job, settings),
           out_(settings.max_bytes), in_(settings.max_bytes) {}
 
     Calibration run() {
@@ -316,99 +312,18 @@ class Benchmarks {
 
     /// All that a GPU is needed for; what cannot be done is noted.
     void gpu_steps() {
-        const bool copies = job_.is_on_first() && job_.local() < copying_processes.back();
-        if (const std::string why = prepared(copies, 0, copied_bytes()); !why.empty()) {
+        if (const std::string why = gpu_.prepare_copies(); !why.empty()) {
             notes_.push_back("no GPU: " + why);
             return;
         }
         gpus_ = static_cast<int>(job_.most(gpu_.devices()));
         for (const Direction direction : {Direction::host_to_device, Direction::device_to_host}) {
-            gpu_copies(direction);
+            for (auto& copies : gpu_.copies(direction, repeats_)) {
+                found_.copies.push_back(std::move(copies));
+            }
         }
         device_ping_pongs();
-        device_out_.reset();
-        device_in_.reset();
-        pinned_.reset();
-    }
-
-    size_t copied_bytes() const { return std::max(settings_.max_bytes, size_t{4} << 20); }
-
-    /// Makes a GPU and buffers ready on the ranks that need them; why one of them cannot, the same
-    /// on all ranks: else some would wait for others that have no GPU.
-    std::string prepared(bool needed, int device, size_t bytes) {
-        std::string why;
-        if (needed) { why = gpu_.open(); }
-        if (needed && why.empty()) {
-            try {
-                gpu_.use(std::min(device, gpu_.devices() - 1));
-                device_out_ = std::make_unique<DeviceBuffer>(gpu_, bytes);
-                device_in_ = std::make_unique<DeviceBuffer>(gpu_, bytes);
-                pinned_ = std::make_unique<PinnedBuffer>(gpu_, bytes);
-                std::memset(pinned_->data(), 1, bytes);
-                gpu_.copy_to_device(device_out_->address(), pinned_->data(), bytes);
-                gpu_.synchronize();
-            } catch (const GpuError& error) { why = error.what(); }
-        }
-        return job_.first_complaint(why);
-    }
-
-    void gpu_copies(Direction direction) {
-        std::vector<Case> cases;
-        constexpr size_t smallest = 1024;
-        for (size_t size = smallest; size <= copied_bytes(); size *= 2) {
-            for (const int count : copying_processes) {
-                if (count <= static_cast<int>(job_.first_ranks().size())) {
-                    cases.push_back({count, size});
-                }
-            }
-        }
-        const auto times =
-            repeats_.measure("copies " + std::string(name_of(direction)), cases, gpu_copies_share,
-                             [&](const Case& what, int iterations) {
-                                 double best = std::numeric_limits<double>::infinity();
-                                 if (!job_.is_on_first()) { return 0.0; }
-                                 for (int i = 0; i < iterations; ++i) {
-                                     best = std::min(best, copy_at_once(direction, what));
-                                 }
-                                 return job_.local() == 0 ? best : 0;
-                             });
-        for (const int count : copying_processes) {
-            Measurements::Copies copies{direction, true, count, {}};
-            for (size_t i = 0; i < cases.size(); ++i) {
-                if (cases[i].count != count) { continue; }
-                copies.points.push_back({static_cast<double>(cases[i].bytes), times[i]});
-            }
-            if (!copies.points.empty()) { found_.copies.push_back(std::move(copies)); }
-        }
-    }
-
-    /// Some processes of the first node copy at the same time; all of the node call this. Seconds
-    /// from when the first of them begins until the last is done: so a process that is late makes
-    /// the time longer, and the least of several is of processes that did copy at the same time.
-    double copy_at_once(Direction direction, const Case& what) {
-        struct Span {
-            double begin = 0;
-            double end = 0;
-        };
-        Span span;
-        job_.node_barrier();
-        if (job_.local() < what.count) {
-            span.begin = seconds_now();
-            if (direction == Direction::host_to_device) {
-                gpu_.copy_to_device(device_out_->address(), pinned_->data(), what.bytes);
-            } else {
-                gpu_.copy_to_host(pinned_->data(), device_out_->address(), what.bytes);
-            }
-            span.end = seconds_now();
-            std::memcpy(job_.slot(job_.local()), &span, sizeof span);
-        }
-        job_.node_barrier();
-        Span all = {std::numeric_limits<double>::infinity(), 0};
-        for (int local = 0; local < what.count; ++local) {
-            std::memcpy(&span, job_.slot(local), sizeof span);
-            all = {std::min(all.begin, span.begin), std::max(all.end, span.end)};
-        }
-        return all.end - all.begin;
+        gpu_.release();
     }
 
     /// Between memories of GPUs: of the same one on two nodes, of two on one node where it has two.
@@ -424,23 +339,20 @@ class Benchmarks {
         const int device = rank == node ? std::numeric_limits<int>::max() : rank == socket ? 1 : 0;
         const bool needed = rank == job_.first_ranks()[0] || rank == job_.second_ranks()[0] ||
                             rank == socket || rank == node;
-        const std::string why = prepared(needed, device, settings_.max_bytes);
+        const std::string why = gpu_.prepare(needed, device, settings_.max_bytes);
         if (!why.empty()) {
             notes_.push_back("no device ping-pong: " + why);
             return;
         }
-        ping_pongs({Memory::device, needed ? device_out_->data() : nullptr,
-                    needed ? device_in_->data() : nullptr},
+        ping_pongs({Memory::device, needed ? gpu_.out().data() : nullptr,
+                    needed ? gpu_.in().data() : nullptr},
                    device_network_share, device_node_share);
     }
 
     CalibrationJob& job_;
     const CalibrationSettings& settings_;
-    Gpu& gpu_;
+    GpuCopies gpu_;
     Repeats repeats_;
-    std::unique_ptr<DeviceBuffer> device_out_;
-    std::unique_ptr<DeviceBuffer> device_in_;
-    std::unique_ptr<PinnedBuffer> pinned_;
     std::vector<std::string> notes_;
     int gpus_ = 0;
     std::vector<std::byte> out_;

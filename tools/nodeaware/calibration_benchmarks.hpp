@@ -1,8 +1,8 @@
 #pragma once
 
+#include "tools/fit/measurement_files.hpp"
 #include "tools/nodeaware/calibration_job.hpp"
 #include "tools/nodeaware/gpu.hpp"
-#include "tuning/measurement_files.hpp"
 
 namespace nodeaware::tool {
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "runtime/job/world.hpp"
 #include "runtime/memory/node_arena.hpp"
 #include "runtime/progress/waiter.hpp"
-#include "runtime/job/world.hpp"
 #include "strategies/topology.hpp"
 
 #include <chrono>

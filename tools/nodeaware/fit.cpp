@@ -1,4 +1,4 @@
-#include "tuning/fit.hpp"
+#include "tools/fit/fit.hpp"
 
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"

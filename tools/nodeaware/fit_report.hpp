@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tuning/fit.hpp"
+#include "tools/fit/fit.hpp"
 
 #include <string>
 #include <vector>

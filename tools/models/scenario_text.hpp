@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tuning/scenario.hpp"
+#include "tools/models/scenario.hpp"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "tuning/least_squares.hpp"
-#include "tuning/measurement_files.hpp"
+#include "tools/fit/least_squares.hpp"
+#include "tools/fit/measurement_files.hpp"
+#include "tools/fit/protocol_switch.hpp"
 #include "tuning/model_table.hpp"
-#include "tuning/protocol_switch.hpp"
 
 #include <array>
 #include <optional>

@@ -1,6 +1,6 @@
-#include "tuning/fit.hpp"
+#include "tools/fit/fit.hpp"
 
-#include "tuning/gap_fit.hpp"
+#include "tools/fit/gap_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tuning/measurement_json.hpp"
+#include "tools/fit/measurement_json.hpp"
 
 #include "tuning/json_reader.hpp"
 

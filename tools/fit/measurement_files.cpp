@@ -1,6 +1,6 @@
-#include "tuning/measurement_files.hpp"
+#include "tools/fit/measurement_files.hpp"
 
-#include "tuning/measurement_json.hpp"
+#include "tools/fit/measurement_json.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tuning/scenario.hpp"
+#include "tools/models/scenario.hpp"
 
 #include "tuning/node_aware_models.hpp"
 

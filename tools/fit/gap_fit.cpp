@@ -1,4 +1,4 @@
-#include "tuning/gap_fit.hpp"
+#include "tools/fit/gap_fit.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tuning/least_squares.hpp"
+#include "tools/fit/least_squares.hpp"
 #include "tuning/model_table.hpp"
 
 #include <string>

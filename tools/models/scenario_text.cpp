@@ -1,6 +1,6 @@
-#include "tuning/scenario_text.hpp"
+#include "tools/models/scenario_text.hpp"
 
-#include "tuning/svg_plot.hpp"
+#include "tools/models/svg_plot.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "tuning/svg_plot.hpp"
+#include "tools/models/svg_plot.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tuning/measurement_files.hpp"
+#include "tools/fit/measurement_files.hpp"
 #include "tuning/model_table.hpp"
 
 #include <array>

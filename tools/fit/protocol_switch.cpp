@@ -1,4 +1,4 @@
-#include "tuning/protocol_switch.hpp"
+#include "tools/fit/protocol_switch.hpp"
 
 #include <algorithm>
 #include <cmath>

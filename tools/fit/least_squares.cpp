@@ -1,4 +1,4 @@
-#include "tuning/least_squares.hpp"
+#include "tools/fit/least_squares.hpp"
 
 #include <algorithm>
 #include <cmath>
