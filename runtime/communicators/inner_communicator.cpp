@@ -2,6 +2,7 @@
 
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
+#include "runtime/requests/library.hpp"
 
 #include <algorithm>
 
@@ -49,7 +50,8 @@ InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, const Wor
     : comm_(comm), topology_(std::move(topology)), parameters_(world.options.parameters) {
     MPI_CALL(Comm_rank, comm_, &rank_);
     parameters_.arena_bytes = std::max(parameters_.arena_bytes, smallest_arena(topology_));
-    waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed);
+    waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed,
+                                       library == nullptr ? nullptr : &library->progress);
     agreement_ = std::make_unique<Agreement>(topology_, rank_, arena_, *waiter_);
 }
 

@@ -153,9 +153,8 @@ void native_done() {
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
     if (library->messages == nullptr) { return; }
-    // Every completion call and every meeting is of interest from now on.
-    activity.requests.fetch_add(1, std::memory_order_relaxed);
-    activity.meetings.fetch_add(1, std::memory_order_relaxed);
+    activity.requests.fetch_or(Activity::all, std::memory_order_relaxed);
+    activity.meetings.fetch_or(Activity::all, std::memory_order_relaxed);
     p2p::layer = library->messages.get();
     activity.messages.store(1, std::memory_order_relaxed);
 }
@@ -166,10 +165,9 @@ bool start() {
         if (world.options.disable) { return false; }
         open_datatypes();
         Communicator::open();
-        auto made = std::make_unique<Library>(std::move(world));
-        made->report.open(made->world);
-        Communicator::with_context(MPI_COMM_WORLD, made->world);
-        library = made.release();
+        library = new Library(std::move(world));
+        library->report.open(library->world);
+        Communicator::with_context(MPI_COMM_WORLD, library->world);
         begin_activity();
         return true;
     } catch (const BadSettings& error) {
@@ -182,6 +180,8 @@ bool start() {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         mpi.Abort(MPI_COMM_WORLD, 1);
     } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
+    delete library;
+    library = nullptr;
     return false;
 }
 

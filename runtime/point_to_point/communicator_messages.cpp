@@ -75,17 +75,16 @@ double automatic_batch_timeout(const World& world) {
 }
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
-                                           CompletionCalls& completions)
-    : comm_(comm), topology_(std::move(topology)), rank_(rank), completions_(completions),
-      learns_when_over_(completions.has_cancelled) {}
+                                           Requests& requests)
+    : comm_(comm), topology_(std::move(topology)), rank_(rank), requests_(requests) {}
 
 void CommunicatorMessages::post() {
     if (is_off_) { return; }
-    if (seen_completions_ != completions_.number()) {
-        seen_completions_ = completions_.number();
-        learner_.complete(completions_.last_seconds());
+    if (seen_completions_ != requests_.completions.number()) {
+        seen_completions_ = requests_.completions.number();
+        learner_.complete(requests_.completions.last_seconds());
     }
-    completions_.is_time_wanted = true;
+    requests_.completions.is_time_wanted = true;
     learner_.post(learner_.begins_batch() ? now() : 0);
 }
 
@@ -110,6 +109,13 @@ void CommunicatorMessages::received(const MPI_Status& status) {
     }
 }
 
+void CommunicatorMessages::may_be_cancelled(int source, int tag) {
+    if (engine_ == nullptr && is_elsewhere(source)) {
+        balance_ += channel_hash(source, rank_, tag);
+    }
+    note_pending();
+}
+
 void CommunicatorMessages::received_unknown() {
     --pending_;
     is_ineligible_ = true;
@@ -131,8 +137,7 @@ uint64_t CommunicatorMessages::risk() const {
 }
 
 bool CommunicatorMessages::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
-    const bool may_lack_receives = completions_.has_cancelled && !learns_when_over_;
-    const bool is_unknown = is_ineligible_ || pending_ != 0 || may_lack_receives;
+    const bool is_unknown = is_ineligible_ || pending_ != 0 || requests_.has_lost_receives;
     const std::array<uint64_t, 5> mine = {
         balance_, is_unknown ? 1U : 0U, learner_.is_stable() ? 0U : 1U, learner_.recent(), risk()};
     std::array<uint64_t, 5> sums{};

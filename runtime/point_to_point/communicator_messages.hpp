@@ -28,7 +28,7 @@ double automatic_batch_timeout(const World& world);
 class CommunicatorMessages : public ReceiveObserver, public Attachment {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
-    CommunicatorMessages(MPI_Comm comm, Topology topology, int rank, CompletionCalls& completions);
+    CommunicatorMessages(MPI_Comm comm, Topology topology, int rank, Requests& requests);
 
     MPI_Comm comm() const { return comm_; }
     /// nullptr: MPI moves everything.
@@ -45,6 +45,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     void note_pending() { ++pending_; }
     void received(const MPI_Status& status) override;
     void received_unknown() override;
+    void may_be_cancelled(int source, int tag) override;
     void waits() override { note_waiting_wildcard(); }
     /// A sender waits for its receiver.
     void note_synchronous() { has_synchronous_ = true; }
@@ -88,7 +89,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     MPI_Comm comm_;
     Topology topology_;
     int rank_;
-    CompletionCalls& completions_;
+    Requests& requests_;
     uint64_t seen_completions_ = 0;
     BatchLearner learner_;
     std::shared_ptr<BatchEngine> engine_;
@@ -96,8 +97,6 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
     int pending_ = 0;                 ///< receives whose source is not known yet
     bool is_ineligible_ = false;
-    /// What receives take is learned when they are over, so that none can have been taken back.
-    const bool learns_when_over_;
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     bool is_off_ = false;

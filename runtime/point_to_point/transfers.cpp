@@ -28,6 +28,7 @@ int free_receive(void* state) {
 
 int cancel_receive(void* state, int complete) {
     auto& [receive, weak] = *static_cast<ReceiveState*>(state);
+    if (receive->requests != nullptr) { receive->requests->own_was_cancelled = true; }
     const auto engine = weak.lock();
     if (complete == 0 && engine != nullptr) { engine->receives().cancel(*receive); }
     return MPI_SUCCESS;
@@ -190,12 +191,12 @@ void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request
     CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || !communicator->is_learning()) { return; }
     if (message.peer == MPI_PROC_NULL) { return; }
-    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG ||
-        layer.requests.completions.has_cancelled) {
+    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {
         communicator->note_receive(message.peer, message.tag);
+        layer.requests.recent.add({request, communicator, message.peer, message.tag});
     }
 }
 

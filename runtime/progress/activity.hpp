@@ -8,9 +8,12 @@ namespace nodeaware {
 /// call, and leaves calls alone that nobody wants to see; so they are plain numbers in one constant
 /// place.
 struct Activity {
+    /// In place of a number: all calls are of interest.
+    static constexpr int all = 1 << 30;
+
     /// Communicators that wait for a meeting of their ranks.
     std::atomic<int> meetings{0};
-    /// Requests that need more than MPI to complete; one more while point-to-point calls are seen.
+    /// Requests that need more than MPI to complete.
     std::atomic<int> requests{0};
     /// Not 0: point-to-point calls are to be seen.
     std::atomic<int> messages{0};

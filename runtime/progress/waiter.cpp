@@ -20,6 +20,7 @@ constexpr uint32_t doublings = 6;
 
 void Waiter::pause(uint32_t bell, bool only_bell) {
     const uint32_t round = idle_++;
+    if (progress_ != nullptr && progress_->is_busy()) { progress_->advance(); }
     if (round % rounds_between_checks == rounds_between_checks - 1 && check_) { check_(); }
     // With more ranks than cores, a rank that only waits for the bell leaves its core to others
     // without delay.

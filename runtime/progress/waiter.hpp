@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/memory/node_arena.hpp"
+#include "runtime/progress/progress.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -10,12 +11,13 @@ namespace nodeaware {
 
 /// How a rank waits for others: it spins for a short time, then yields the core, then sleeps. With
 /// more ranks than cores a spinning rank keeps the one from running that it waits for, so there it
-/// yields at once. MPI is given a chance to work all the while: other ranks may need this one for
-/// messages of the application that are still under way.
+/// yields at once. MPI and the rest of the library are given a chance to work all the while: other
+/// ranks may need this one for messages that are still under way.
 class Waiter {
   public:
-    Waiter(NodeArena& arena, MPI_Comm comm, bool oversubscribed)
-        : arena_(arena), comm_(comm), oversubscribed_(oversubscribed) {}
+    /// `progress`: what else there is to do; nullptr: nothing.
+    Waiter(NodeArena& arena, MPI_Comm comm, bool oversubscribed, Progress* progress = nullptr)
+        : arena_(arena), comm_(comm), oversubscribed_(oversubscribed), progress_(progress) {}
 
     template <class Ready> void until(Ready ready) {
         begin();
@@ -43,6 +45,7 @@ class Waiter {
     NodeArena& arena_;
     MPI_Comm comm_;
     bool oversubscribed_;
+    Progress* progress_;
     uint32_t idle_ = 0;
     std::function<void()> check_;
 };

@@ -263,9 +263,14 @@ int get_status(Context context, MPI_Request request, int* flag, MPI_Status* stat
 
 int cancel(Context context, MPI_Request* request) {
     if (request == nullptr) { return mpi.Cancel(request); }
-    context.requests.completions.has_cancelled = true;
     MPI_Request seen = context.requests.seen_by_mpi(*request);
-    return mpi.Cancel(seen == *request ? request : &seen);
+    if (seen != *request) { return mpi.Cancel(&seen); }
+    context.requests.own_was_cancelled = false;
+    const int code = mpi.Cancel(request);
+    if (code == MPI_SUCCESS && !context.requests.own_was_cancelled) {
+        context.requests.cancelled(seen);
+    }
+    return code;
 }
 
 } // namespace nodeaware::completion

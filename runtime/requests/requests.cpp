@@ -1,5 +1,8 @@
 #include "runtime/requests/requests.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace nodeaware {
 
 Requests::~Requests() {
@@ -46,7 +49,34 @@ void Requests::remember(MPI_Request request, const PersistentRequest& persistent
     }
 }
 
+std::optional<RecentReceives::Receive> RecentReceives::take(MPI_Request request) {
+    const size_t count = std::min(next_, ring_.size());
+    for (size_t i = 1; i <= count; ++i) {
+        Receive& receive = ring_[(next_ - i) % ring_.size()];
+        if (receive.request != request) { continue; }
+        return std::exchange(receive, Receive{});
+    }
+    return std::nullopt;
+}
+
+void RecentReceives::forget(const ReceiveObserver* observer) {
+    for (Receive& receive : ring_) {
+        if (receive.observer == observer) { receive = {}; }
+    }
+}
+
+void Requests::cancelled(MPI_Request request) {
+    if (observed_.count(request) > 0) { return; }
+    if (const auto receive = recent.take(request); receive && receive->observer != nullptr) {
+        receive->observer->may_be_cancelled(receive->source, receive->tag);
+        observed_[request] = receive->observer;
+    } else if (!recent.has_all()) {
+        has_lost_receives = true;
+    }
+}
+
 void Requests::forget(const ReceiveObserver* observer) {
+    recent.forget(observer);
     std::erase_if(observed_, [&](const auto& entry) { return entry.second == observer; });
 }
 

@@ -4,7 +4,9 @@
 #include "runtime/mpi/mpi.hpp"
 #include "runtime/progress/clock.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -21,10 +23,35 @@ class ReceiveObserver {
     virtual ~ReceiveObserver() = default;
 
     virtual void received(const MPI_Status& status) = 0;
+    /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
+    /// What becomes of it is told when it is over.
+    virtual void may_be_cancelled(int source, int tag) = 0;
     /// The receive is posted while this rank may block in MPI.
     virtual void waits() = 0;
     /// The application will not learn what the receive has taken.
     virtual void received_unknown() = 0;
+};
+
+/// The last receives that name source and tag and that MPI executes: programs that cancel one do so
+/// soon, if ever.
+class RecentReceives {
+  public:
+    struct Receive {
+        MPI_Request request = MPI_REQUEST_NULL;
+        ReceiveObserver* observer = nullptr;
+        int source = 0;
+        int tag = 0;
+    };
+    void add(const Receive& receive) { ring_[next_++ % ring_.size()] = receive; }
+    /// The newest with this request, which is forgotten then.
+    std::optional<Receive> take(MPI_Request request);
+    void forget(const ReceiveObserver* observer);
+    /// False if receives have been forgotten for want of room.
+    bool has_all() const { return next_ <= ring_.size(); }
+
+  private:
+    std::array<Receive, 1024> ring_;
+    size_t next_ = 0;
 };
 
 /// A persistent point-to-point request of the application. The library may execute it by way of a
@@ -51,9 +78,6 @@ class CompletionCalls {
     uint64_t number() const { return number_; }
     double last_seconds() const { return last_seconds_; } ///< see now()
     bool is_time_wanted = false;                          ///< somebody learns from what is posted
-    /// The program takes receives back: from now on what receives take is learned when they are
-    /// over, and not when they are posted.
-    bool has_cancelled = false;
 
   private:
     uint64_t number_ = 0;
@@ -102,6 +126,13 @@ class Requests {
 
     /// Receives that MPI executes and whose messages somebody wants to know.
     std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
+    RecentReceives recent;
+    /// The application has cancelled a request that MPI executes.
+    void cancelled(MPI_Request request);
+    /// The one that it has cancelled was the library's.
+    bool own_was_cancelled = false;
+    /// A receive was cancelled of which nobody knows any more what it was.
+    bool has_lost_receives = false;
     void forget(const ReceiveObserver* observer);
 
     /// A request is about to be freed by the application.
