@@ -73,15 +73,14 @@ inline void before_blocking(const abi::Core& core) {
     }
 }
 
-/// Around MPI's own collective call, whose communicator is asked for afterwards. Only a call that
-/// MPI accepts is a meeting: if it refuses this one, the other ranks wait for the next.
+/// Around MPI's own collective call, whose communicator is asked for afterwards.
 template <class Call, class Communicator>
 int around_meeting(const abi::Core& core, Call call, Communicator communicator) {
     if (!is_any(activity.meetings)) { return call(); }
     const Inside inside;
     core.before_meeting();
     const int result = call();
-    if (result == 0) { core.meeting(communicator()); }
+    core.meeting(communicator(), result);
     return result;
 }
 

@@ -104,8 +104,8 @@ void before_meeting() {
     });
 }
 
-void meeting(abi::MPI_Comm comm) {
-    if (native(comm) == MPI_COMM_NULL) { return; }
+void meeting(abi::MPI_Comm comm, int result) {
+    if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return; }
     guarded([&] {
         Communicator::meeting(native(comm), library->world);
         if (library->messages != nullptr) { library->messages->meeting(native(comm)); }
@@ -147,7 +147,7 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
 
 void native_done(int result) {
     LeftToMpi& left = left_to_mpi;
-    if (result == MPI_SUCCESS) {
+    if (!is_refused(result)) {
         if (left.selected.is_measured) { left.selected.learn_time(); }
         if (left.unprepared != nullptr) { left.unprepared->wait_for_meeting(); }
     }
