@@ -31,58 +31,44 @@ struct Core {
     size_t size; ///< of this structure: tells a core that was built for another version of it
 
     /// After MPI_Init. Collective over MPI_COMM_WORLD. False if the library is not to do anything
-    /// in this job.
-    bool (*start)();
-    /// Before MPI_Finalize. Collective over MPI_COMM_WORLD.
-    void (*stop)();
+    /// in this job. If it is, MPI_Finalize will call `at_end` after the callbacks by which the
+    /// application deletes its attributes of MPI_COMM_SELF; from then on the core is not to be
+    /// called.
+    bool (*start)(void (*at_end)());
     /// Number of blocks that an exchange on `comm` sends and receives.
     void (*degrees)(MPI_Comm comm, bool neighborhood, int* sends, int* receives);
 
-    /// After a call that a hook left to MPI, in the same thread.
-    void (*native_done)();
+    /// After a call that a hook left to MPI, in the same thread; `result` is what MPI returned.
+    void (*native_done)(int result);
 
-    /// Communicators that wait for a meeting of their ranks. While there is none, meetings need not
-    /// be announced.
+    /// Communicators that wait for a meeting of their ranks, a blocking collective call. While
+    /// there is none, meetings need not be announced.
     const std::atomic<int>* waiting_communicators;
-    /// In a blocking collective call on `comm`.
-    void (*meeting)(MPI_Comm comm);
+    /// Before such a call. Other ranks of the node will come to it, too.
+    void (*before_meeting)();
+    /// After such a call on `comm`; `result` is what MPI returned. A call that MPI refuses is none,
+    /// for the other ranks wait for the next one.
+    void (*meeting)(MPI_Comm comm, int result);
     /// After the creation of a communicator from another one, by all ranks of that.
     void (*created)(MPI_Comm parent, MPI_Comm* comm);
 
     /// The library's requests: operations under way, and persistent requests that exist; also
-    /// counts if point-to-point calls are intercepted. While there is none, the functions below
-    /// need not be called.
+    /// counts if point-to-point calls are intercepted. While there is none, the functions that
+    /// start and complete requests (REQUESTS rows) need not be called here.
     const std::atomic<int>* requests;
-    /// Before MPI_Request_free.
-    void (*freed)(MPI_Request* request);
-    // Parts of the functions that start and complete requests (REQUESTS rows), for calls from
-    // Fortran.
-    /// After MPI_Start and MPI_Startall.
-    void (*started)(int count, MPI_Request* requests);
-    /// Does what can be done for the operations under way. True if one of the requests belongs to
-    /// such an operation.
-    bool (*progress)(int count, const MPI_Request* requests);
-    /// Returns when no request belongs to an operation that is under way.
-    void (*complete)(int count, const MPI_Request* requests);
-    /// Between two calls of progress(), for the `round`-th time in vain.
-    void (*pause)(uint32_t round);
 
     /// Not 0: point-to-point functions are to be called here.
     const std::atomic<int>* point_to_point;
-    /// Not 0: flush() is to be called before functions that may block.
-    const std::atomic<int>* running_engines;
-    void (*flush)();
+
+    /// Not 0: something may have to be done before other functions that may block.
+    const std::atomic<int>* pending_work;
+    void (*before_blocking)();
 
     /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
     /// it returns; false if the application's own call must do it, on this and every other rank.
 #define EXCHANGE(name, parameters, arguments) bool (*name)(int* result, NODEAWARE_LIST parameters);
-#define EXTENSION(name, parameters, arguments)
-#define MEETING(name, parameters, arguments)
-#define CREATION(name, parameters, arguments)
 #define POINT_TO_POINT(name, parameters, arguments) int(*name) parameters;
 #define REQUESTS(name, parameters, arguments) int(*name) parameters;
-#define BLOCKING(name, parameters, arguments)
-#define LIFECYCLE(name, parameters, arguments)
 #include "interpose/functions.def"
 };
 

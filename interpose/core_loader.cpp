@@ -103,7 +103,12 @@ void watch(const abi::Core* core) {
     set(activity.meetings, core == nullptr ? &Activity::nothing : core->waiting_communicators);
     set(activity.requests, core == nullptr ? &Activity::nothing : core->requests);
     set(activity.messages, core == nullptr ? &Activity::nothing : core->point_to_point);
-    set(activity.engines, core == nullptr ? &Activity::nothing : core->running_engines);
+    set(activity.pending_work, core == nullptr ? &Activity::nothing : core->pending_work);
+}
+
+void forget_core() {
+    watch(nullptr);
+    running_core.store(nullptr, std::memory_order_release);
 }
 
 } // namespace
@@ -127,19 +132,10 @@ void start_core() {
         return;
     }
     const abi::Core* core = load_core(mpi);
-    if (all_ranks_have(core != nullptr, mpi) && core->start()) {
+    if (all_ranks_have(core != nullptr, mpi) && core->start(forget_core)) {
         running_core.store(core, std::memory_order_release);
         watch(core);
     }
-}
-
-void stop_core() {
-    const abi::Core* core = active_core();
-    if (core == nullptr) { return; }
-    const Inside inside;
-    watch(nullptr);
-    running_core.store(nullptr, std::memory_order_release);
-    core->stop();
 }
 
 } // namespace nodeaware::interpose

@@ -1,3 +1,5 @@
+// Arguments of Fortran calls on their way to C functions.
+
 #include "interpose/fortran_calls.hpp"
 
 #include <dlfcn.h>
@@ -17,7 +19,8 @@ class FortranVariable {
     bool is(const void* argument) {
         find();
         for (const auto& address : addresses_) {
-            if (address.load(std::memory_order_relaxed) == argument) { return true; }
+            const void* const found = address.load(std::memory_order_relaxed);
+            if (found != nullptr && found == argument) { return true; }
         }
         return false;
     }
@@ -199,119 +202,5 @@ const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {
 void FortranArguments::return_request() {
     if (request_argument_ != nullptr) { *request_argument_ = to_fortran(request_); }
 }
-
-namespace {
-
-template <auto hook, bool neighborhood, class Call>
-void around_exchange(void* const* arguments, Fint& error, Binding /*binding*/, Call call) {
-    const abi::Core* core = active_core();
-    if (core == nullptr || !fortran_is_understood()) {
-        call();
-        return;
-    }
-    const Inside inside;
-    error = 0;
-    if (offer_to_core(*core, hook, neighborhood, arguments, &error)) { return; }
-    call();
-    core->native_done();
-}
-
-/// The communicator is the last argument before the error code.
-template <size_t count, class Call>
-void around_meeting(void* const (&arguments)[count], const Fint& /*error*/, Binding binding,
-                    Call call) {
-    const abi::Core* core = active_core();
-    if (core == nullptr || core->waiting_communicators->load(std::memory_order_relaxed) == 0 ||
-        reaches_c_wrapper(binding)) {
-        call();
-        return;
-    }
-    const Inside inside;
-    core->meeting(to_communicator(arguments[count - 2]));
-    call();
-}
-
-/// The first argument is the communicator that it is made from, the last one before the error code
-/// the new one.
-template <size_t count, class Call>
-void around_creation(void* const (&arguments)[count], const Fint& error, Binding binding,
-                     Call call) {
-    const abi::Core* core = active_core();
-    if (core == nullptr || reaches_c_wrapper(binding)) {
-        call();
-        return;
-    }
-    const Inside inside;
-    if (core->running_engines->load(std::memory_order_relaxed) > 0) { core->flush(); }
-    call();
-    if (error == 0) { announce_created(*core, arguments[0], arguments[count - 2]); }
-}
-
-template <class Call>
-void around_init(void* const* /*arguments*/, const Fint& error, Binding /*binding*/, Call call) {
-    call();
-    if (error == 0) { start_core(); }
-}
-
-template <class Call>
-void around_finalize(void* const* /*arguments*/, const Fint& /*error*/, Binding /*binding*/,
-                     Call call) {
-    stop_core();
-    call();
-}
-
-} // namespace
-
-#define EXCHANGE(prefix, PREFIX, Name, lower, UPPER, neighborhood, count)                          \
-    FORTRAN_FUNCTION(prefix##_##lower, PREFIX##_##UPPER, count,                                    \
-                     around_exchange<&abi::Core::Name, neighborhood>)
-
-// The eight operations in one form: blocking, nonblocking or persistent. The numbers are those of
-// the arguments of alltoall, neighbor_allgatherv and alltoallv, without the error code.
-#define FAMILY(prefix, PREFIX, All, all, ALL, Neighbor, neighbor, NEIGHBOR, init, INIT, uniform,   \
-               gathered, counted)                                                                  \
-    EXCHANGE(prefix, PREFIX, All##toall##init, all##toall##init, ALL##TOALL##INIT, false, uniform) \
-    EXCHANGE(prefix, PREFIX, All##toallv##init, all##toallv##init, ALL##TOALLV##INIT, false,       \
-             counted)                                                                              \
-    EXCHANGE(prefix, PREFIX, All##toallw##init, all##toallw##init, ALL##TOALLW##INIT, false,       \
-             counted)                                                                              \
-    EXCHANGE(prefix, PREFIX, Neighbor##_alltoall##init, neighbor##_alltoall##init,                 \
-             NEIGHBOR##_ALLTOALL##INIT, true, uniform)                                             \
-    EXCHANGE(prefix, PREFIX, Neighbor##_alltoallv##init, neighbor##_alltoallv##init,               \
-             NEIGHBOR##_ALLTOALLV##INIT, true, counted)                                            \
-    EXCHANGE(prefix, PREFIX, Neighbor##_alltoallw##init, neighbor##_alltoallw##init,               \
-             NEIGHBOR##_ALLTOALLW##INIT, true, counted)                                            \
-    EXCHANGE(prefix, PREFIX, Neighbor##_allgather##init, neighbor##_allgather##init,               \
-             NEIGHBOR##_ALLGATHER##INIT, true, uniform)                                            \
-    EXCHANGE(prefix, PREFIX, Neighbor##_allgatherv##init, neighbor##_allgatherv##init,             \
-             NEIGHBOR##_ALLGATHERV##INIT, true, gathered)
-
-FAMILY(mpi, MPI, All, all, ALL, Neighbor, neighbor, NEIGHBOR, , , 7, 8, 9)
-FAMILY(mpi, MPI, Iall, iall, IALL, Ineighbor, ineighbor, INEIGHBOR, , , 8, 9, 10)
-FAMILY(mpi, MPI, All, all, ALL, Neighbor, neighbor, NEIGHBOR, _init, _INIT, 9, 10, 11)
-// Open MPI 4.1 has the persistent ones under this name.
-FAMILY(mpix, MPIX, All, all, ALL, Neighbor, neighbor, NEIGHBOR, _init, _INIT, 9, 10, 11)
-
-FORTRAN_FUNCTION_AND_F08(mpi_barrier, MPI_BARRIER, 1, around_meeting)
-FORTRAN_FUNCTION(mpi_bcast, MPI_BCAST, 5, around_meeting)
-FORTRAN_FUNCTION(mpi_reduce, MPI_REDUCE, 7, around_meeting)
-FORTRAN_FUNCTION(mpi_allreduce, MPI_ALLREDUCE, 6, around_meeting)
-FORTRAN_FUNCTION(mpi_allgather, MPI_ALLGATHER, 7, around_meeting)
-FORTRAN_FUNCTION(mpi_allgatherv, MPI_ALLGATHERV, 8, around_meeting)
-
-FORTRAN_FUNCTION_AND_F08(mpi_comm_dup, MPI_COMM_DUP, 2, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_comm_dup_with_info, MPI_COMM_DUP_WITH_INFO, 3, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_comm_split, MPI_COMM_SPLIT, 4, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_comm_create, MPI_COMM_CREATE, 3, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_cart_sub, MPI_CART_SUB, 3, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_cart_create, MPI_CART_CREATE, 6, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_graph_create, MPI_GRAPH_CREATE, 6, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_dist_graph_create, MPI_DIST_GRAPH_CREATE, 9, around_creation)
-FORTRAN_FUNCTION_AND_F08(mpi_dist_graph_create_adjacent, MPI_DIST_GRAPH_CREATE_ADJACENT, 10,
-                         around_creation)
-
-FORTRAN_FUNCTION_AND_F08(mpi_init, MPI_INIT, 0, around_init)
-FORTRAN_FUNCTION_AND_F08(mpi_init_thread, MPI_INIT_THREAD, 2, around_init)
-FORTRAN_FUNCTION_AND_F08(mpi_finalize, MPI_FINALIZE, 0, around_finalize)
 
 } // namespace nodeaware::interpose

@@ -175,35 +175,39 @@ bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define A11 A10 a11,
 #define A12 A11 a12,
 
+// The lengths of texts among the arguments, after the error code.
+#define T0
+#define T1 , size_t t1
+#define T2 T1, size_t t2
+#define L0
+#define L1 , t1
+#define L2 L1, t2
+
 /// Wraps one symbol. Calls the template that is the last argument (it may contain commas) with the
 /// addresses of all arguments, the error code, the binding and a function that makes the
 /// application's own call.
-#define FORTRAN_SYMBOL(symbol, binding, count, ...)                                                \
-    EXPORTED void symbol(P##count Fint* error) {                                                   \
-        static constinit Next<void(P##count Fint*)> next(#symbol);                                 \
+#define FORTRAN_SYMBOL(symbol, binding, count, texts, ...)                                         \
+    EXPORTED void symbol(P##count Fint* error T##texts) {                                          \
+        static constinit Next<void(P##count Fint * error T##texts)> next(#symbol);                 \
         Fint own_error = no_mpi;                                                                   \
         void* const arguments[] = {A##count & own_error};                                          \
         __VA_ARGS__(arguments, own_error, Binding::binding, [&] {                                  \
             own_error = next.get() == nullptr ? no_mpi : 0;                                        \
-            if (next.get() != nullptr) { next.get()(A##count & own_error); }                       \
+            if (next.get() != nullptr) { next.get()(A##count & own_error L##texts); }              \
         });                                                                                        \
         if (error != nullptr) { *error = own_error; }                                              \
     }
 
-#define FORTRAN_ALIAS(symbol, name, count)                                                         \
-    EXPORTED void symbol(P##count Fint* error) __attribute__((alias(#name "_")));
+#define FORTRAN_ALIAS(symbol, name, count, texts)                                                  \
+    EXPORTED void symbol(P##count Fint* error T##texts) __attribute__((alias(#name "_")));
 
-/// Wraps a function in all spellings of its name, and under Open MPI's internal name, by which
-/// mpi_f08 reaches the same function.
-#define FORTRAN_FUNCTION(name, NAME, count, ...)                                                   \
-    FORTRAN_SYMBOL(name##_, mpif, count, __VA_ARGS__)                                              \
-    FORTRAN_ALIAS(name, name, count)                                                               \
-    FORTRAN_ALIAS(name##__, name, count)                                                           \
-    FORTRAN_ALIAS(NAME, name, count)                                                               \
-    FORTRAN_ALIAS(o##name##_f, name, count)
-
-/// The same where the function of mpi_f08, of MPICH or Open MPI, reaches neither MPI_X nor those
-/// names.
-#define FORTRAN_FUNCTION_AND_F08(name, NAME, count, ...)                                           \
-    FORTRAN_FUNCTION(name, NAME, count, __VA_ARGS__)                                               \
-    FORTRAN_SYMBOL(name##_f08_, f08, count, __VA_ARGS__)
+/// Wraps a function in all spellings of its name, under Open MPI's internal name, by which most
+/// functions of mpi_f08 come to it, and under the name that those of mpi_f08 have themselves, which
+/// with MPICH reach no other.
+#define FORTRAN_FUNCTION(name, NAME, count, texts, ...)                                            \
+    FORTRAN_SYMBOL(name##_, mpif, count, texts, __VA_ARGS__)                                       \
+    FORTRAN_ALIAS(name, name, count, texts)                                                        \
+    FORTRAN_ALIAS(name##__, name, count, texts)                                                    \
+    FORTRAN_ALIAS(NAME, name, count, texts)                                                        \
+    FORTRAN_ALIAS(o##name##_f, name, count, texts)                                                 \
+    FORTRAN_SYMBOL(name##_f08_, f08, count, texts, __VA_ARGS__)

@@ -10,18 +10,6 @@
 /// does, instead of by MPI.
 namespace nodeaware::interpose {
 
-/// The core, if it is to do what point-to-point messages and requests are called for. Not where MPI
-/// comes to a C wrapper.
-inline const abi::Core* core_with_messages(Binding binding) {
-    const abi::Core* core = active_core();
-    if (core == nullptr || core->point_to_point->load(std::memory_order_relaxed) == 0) {
-        return nullptr;
-    }
-    const bool understood =
-        handles_are_pointers() ? fortran_is_understood() : binding == Binding::f08;
-    return understood ? core : nullptr;
-}
-
 /// One of the arguments of a call.
 struct Place {
     void* argument() const { return arguments[index]; }

@@ -49,7 +49,7 @@ struct Activity {
     Counter meetings{&nothing};
     Counter requests{&nothing};
     Counter messages{&nothing};
-    Counter engines{&nothing};
+    Counter pending_work{&nothing};
 };
 inline constinit Activity activity;
 inline bool is_any(const Activity::Counter& counter) {
@@ -65,12 +65,28 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
-/// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks
-/// can.
-void start_core();
+/// Before a function that may block in MPI.
+inline void before_blocking(const abi::Core& core) {
+    if (is_any(activity.pending_work)) {
+        const Inside inside;
+        core.before_blocking();
+    }
+}
 
-/// Called before MPI_Finalize.
-void stop_core();
+/// Around MPI's own collective call, whose communicator is asked for afterwards.
+template <class Call, class Communicator>
+int around_meeting(const abi::Core& core, Call call, Communicator communicator) {
+    if (!is_any(activity.meetings)) { return call(); }
+    const Inside inside;
+    core.before_meeting();
+    const int result = call();
+    core.meeting(communicator(), result);
+    return result;
+}
+
+/// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks
+/// can. It stops inside MPI_Finalize.
+void start_core();
 
 /// True if this process runs Open MPI.
 bool is_open_mpi();

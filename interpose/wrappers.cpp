@@ -1,7 +1,6 @@
 // The MPI functions that applications call. Each passes its arguments to the core and, if the core
 // leaves the call to MPI, on to the next definition of the function.
 
-#include "interpose/completion.hpp"
 #include "interpose/next.hpp"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -9,6 +8,43 @@
 namespace nodeaware::abi {
 
 using namespace nodeaware::interpose;
+
+namespace {
+
+/// An argument of a function that is not looked into.
+using Word = uintptr_t;
+
+template <class... Words> Word last(Words... words) {
+    const Word all[] = {words...};
+    return all[sizeof...(words) - 1];
+}
+template <class... Words> Word first(Word first_word, Words... /*others*/) { return first_word; }
+MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
+
+} // namespace
+
+#define W1 Word a1
+#define W2 W1, Word a2
+#define W3 W2, Word a3
+#define W4 W3, Word a4
+#define W5 W4, Word a5
+#define W6 W5, Word a6
+#define W7 W6, Word a7
+#define W8 W7, Word a8
+#define W9 W8, Word a9
+#define W10 W9, Word a10
+#define W11 W10, Word a11
+#define A1 a1
+#define A2 A1, a2
+#define A3 A2, a3
+#define A4 A3, a4
+#define A5 A4, a5
+#define A6 A5, a6
+#define A7 A6, a7
+#define A8 A7, a8
+#define A9 A8, a9
+#define A10 A9, a10
+#define A11 A10, a11
 
 #define WRAP_EXCHANGE(symbol, name, parameters, arguments)                                         \
     EXPORTED int symbol parameters {                                                               \
@@ -20,7 +56,7 @@ using namespace nodeaware::interpose;
         int result = 0;                                                                            \
         if (core->name(&result, NODEAWARE_LIST arguments)) { return result; }                      \
         result = next.get() arguments;                                                             \
-        core->native_done();                                                                       \
+        core->native_done(result);                                                                 \
         return result;                                                                             \
     }
 
@@ -29,105 +65,94 @@ using namespace nodeaware::interpose;
     WRAP_EXCHANGE(MPIX_##name, name, parameters, arguments)
 
 /// A function that is mostly not wanted: then it costs a few loads and a jump to MPI's, without a
-/// frame. The last arguments are what to do where it is wanted, before MPI's own call.
-#define WRAP_SELDOM(name, parameters, arguments, counter, ...)                                     \
+/// frame. `next` is MPI's own call. The last arguments are what to do where it is wanted; they
+/// return what the function is to return, or leave that to MPI's own call after them.
+#define WRAP_SELDOM(name, parameters, arguments, wanted, ...)                                      \
     namespace {                                                                                    \
     constinit Next<int parameters> next_##name("MPI_" #name);                                      \
     [[gnu::noinline]] int serve_##name parameters {                                                \
-        if (next_##name.get() == nullptr) { return no_mpi; }                                       \
-        __VA_ARGS__                                                                                \
-        return next_##name.get() arguments;                                                        \
+        auto* const next = next_##name.get();                                                      \
+        if (next == nullptr) { return no_mpi; }                                                    \
+        if (const Core* core = active_core()) { __VA_ARGS__ }                                      \
+        return next arguments;                                                                     \
     }                                                                                              \
     }                                                                                              \
     EXPORTED int MPI_##name parameters {                                                           \
-        if (is_any(activity.counter) || next_##name.known() == nullptr) [[unlikely]] {             \
+        if ((wanted) || next_##name.known() == nullptr) [[unlikely]] {                             \
             return serve_##name arguments;                                                         \
         }                                                                                          \
         return next_##name.known() arguments;                                                      \
     }
 
-#define MEETING(name, parameters, arguments)                                                       \
-    WRAP_SELDOM(name, parameters, arguments, meetings, announce_meeting(comm);)
-
-#define CREATION(name, parameters, arguments)                                                      \
-    EXPORTED int MPI_##name parameters {                                                           \
-        static constinit Next<int parameters> next("MPI_" #name);                                  \
-        if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
-        if (core == nullptr) { return next.get() arguments; }                                      \
-        flush_engines();                                                                           \
-        const Inside inside;                                                                       \
-        const int result = next.get() arguments;                                                   \
-        if (result == 0) { core->created(comm, created); }                                         \
-        return result;                                                                             \
-    }
-
 #define POINT_TO_POINT(name, parameters, arguments)                                                \
     WRAP_SELDOM(                                                                                   \
-        name, parameters, arguments, messages,                                                     \
-        if (const Core* core = active_core(); core != nullptr && is_any(activity.messages)) {      \
+        name, parameters, arguments, is_any(activity.messages), if (is_any(activity.messages)) {   \
             const Inside inside;                                                                   \
             return core->name arguments;                                                           \
         })
-
-#define BLOCKING(name, parameters, arguments)                                                      \
-    WRAP_SELDOM(name, parameters, arguments, engines, flush_engines();)
 
 #define REQUESTS(name, parameters, arguments)                                                      \
     WRAP_SELDOM(                                                                                   \
-        name, parameters, arguments, requests, if (const Core* core = core_with_requests()) {      \
+        name, parameters, arguments, is_any(activity.requests), if (is_any(activity.requests)) {   \
             const Inside inside;                                                                   \
             return core->name arguments;                                                           \
         })
+
+#define MEETING(name, count)                                                                       \
+    WRAP_SELDOM(                                                                                   \
+        name, (W##count), (A##count), is_any(activity.meetings),                                   \
+        return around_meeting(                                                                     \
+            *core, [&] { return next(A##count); }, [&] { return communicator(last(A##count)); });)
+
+/// The guard is not held during MPI's call, in which attributes of the application may be deleted:
+/// its callbacks may do what they like.
+#define BLOCKING(name, count)                                                                      \
+    WRAP_SELDOM(name, (W##count), (A##count), is_any(activity.pending_work),                       \
+                before_blocking(*core);)
+
+/// Where MPI's functions on files are written with other MPI functions, those are not the
+/// application's.
+#define IO(name, count)                                                                            \
+    EXPORTED int MPI_##name(W##count) {                                                            \
+        static constinit Next<int(W##count)> next("MPI_" #name);                                   \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        const Core* core = active_core();                                                          \
+        if (core == nullptr) { return next.get()(A##count); }                                      \
+        before_blocking(*core);                                                                    \
+        const Inside inside;                                                                       \
+        return next.get()(A##count);                                                               \
+    }
+
+#define CREATION(name, count)                                                                      \
+    EXPORTED int MPI_##name(W##count) {                                                            \
+        static constinit Next<int(W##count)> next("MPI_" #name);                                   \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        const Core* core = active_core();                                                          \
+        if (core == nullptr) { return next.get()(A##count); }                                      \
+        before_blocking(*core);                                                                    \
+        const int result = next.get()(A##count);                                                   \
+        if (result == 0) { announce_created(*core, first(A##count), last(A##count)); }             \
+        return result;                                                                             \
+    }
 
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \
         if (next.get() == nullptr) { return no_mpi; }                                              \
-        return around_##name([&] { return next.get() arguments; });                                \
+        const int result = next.get() arguments;                                                   \
+        if (result == 0) { start_core(); }                                                         \
+        return result;                                                                             \
     }
 
 namespace {
 
-template <class Call> int around_Init(Call call) {
-    const int result = call();
-    if (result == 0) { start_core(); }
-    return result;
-}
-
-template <class Call> int around_Init_thread(Call call) { return around_Init(call); }
-
-template <class Call> int around_Finalize(Call call) {
-    stop_core();
-    return call();
-}
-
-void flush_engines() {
-    const Core* core = active_core();
-    if (core != nullptr && core->running_engines->load(std::memory_order_relaxed) > 0) {
-        const Inside inside;
-        core->flush();
-    }
-}
-
-void announce_meeting(MPI_Comm comm) {
-    const Core* core = active_core();
-    if (core == nullptr || core->waiting_communicators->load(std::memory_order_relaxed) == 0) {
-        return;
-    }
+void announce_created(const Core& core, Word parent, Word created) {
     const Inside inside;
-    core->meeting(comm);
+    core.created(communicator(parent), reinterpret_cast<MPI_Comm*>(created));
 }
 
 } // namespace
 
 #include "interpose/functions.def"
-
-EXPORTED int MPI_Request_free(MPI_Request* request) {
-    static constinit Next<int(MPI_Request*)> next("MPI_Request_free");
-    if (next.get() == nullptr) { return no_mpi; }
-    free_request(request);
-    return next.get()(request);
-}
 
 } // namespace nodeaware::abi

@@ -38,6 +38,7 @@ struct LeftToMpi {
     Selected selected;
     CallRecord record;
     Clock::time_point start;
+    Communicator* unprepared = nullptr; ///< waits for a meeting if MPI accepts the call
 };
 inline thread_local LeftToMpi left_to_mpi;
 
@@ -56,7 +57,7 @@ template <class Fill> class Call {
         Selected selected;
         record_.reason = attempt(result, selected);
         if (record_.reason != Reason::none) {
-            left_to_mpi = {selected, record_, start};
+            left_to_mpi = {selected, record_, start, nullptr};
             return false;
         }
         if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
@@ -123,7 +124,7 @@ template <class Fill> class NonblockingCall {
         const auto start = Clock::now();
         record_.reason = attempt(result);
         if (record_.reason == Reason::none) { return true; }
-        left_to_mpi = {{}, record_, start};
+        left_to_mpi = {{}, record_, start, unprepared_};
         return false;
     }
 
@@ -154,12 +155,12 @@ template <class Fill> class NonblockingCall {
         return Reason::none;
     }
 
-    static Reason why_not(Communicator& communicator, Operation operation) {
+    Reason why_not(Communicator& communicator, Operation operation) {
         for (const Reason reason :
              {communicator.context_obstacle(), communicator.obstacle(operation)}) {
             if (reason != Reason::not_prepared && reason != Reason::none) { return reason; }
         }
-        communicator.wait_for_meeting();
+        unprepared_ = &communicator;
         return Reason::not_prepared;
     }
 
@@ -197,6 +198,7 @@ template <class Fill> class NonblockingCall {
     Fill fill_;
     bool is_persistent_;
     MPI_Request* request_;
+    Communicator* unprepared_ = nullptr;
     CallRecord record_;
 };
 

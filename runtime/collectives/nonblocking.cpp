@@ -124,14 +124,6 @@ bool Nonblocking::is_under_way(MPI_Request request) const {
                        [&](const auto& operation) { return operation->request == request; });
 }
 
-bool Nonblocking::any_under_way(std::span<const MPI_Request> requests) {
-    if (!is_busy()) { return false; }
-    const std::lock_guard lock(mutex_);
-    return std::any_of(requests.begin(), requests.end(), [&](MPI_Request request) {
-        return request != MPI_REQUEST_NULL && is_under_way(request);
-    });
-}
-
 void Nonblocking::advance() {
     const std::lock_guard lock(mutex_);
     advance_locked();

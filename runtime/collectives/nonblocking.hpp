@@ -55,9 +55,6 @@ class Nonblocking : public WorkSource {
     void started(std::span<const MPI_Request> requests);
     void freed(MPI_Request request);
 
-    /// True if one of the requests belongs to an operation under way.
-    bool any_under_way(std::span<const MPI_Request> requests);
-
   private:
     struct Persistent {
         std::shared_ptr<NonblockingContext> context;

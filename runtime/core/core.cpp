@@ -97,13 +97,16 @@ void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });
 }
 
-void meeting(abi::MPI_Comm comm) {
-    if (native(comm) == MPI_COMM_NULL) { return; }
+void before_meeting() {
+    guarded([] {
+        if (library->messages != nullptr) { library->messages->before_meeting(); }
+        library->progress.before_blocking();
+    });
+}
+
+void meeting(abi::MPI_Comm comm, int result) {
+    if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return; }
     guarded([&] {
-        if (library->messages != nullptr) {
-            library->messages->before_meeting();
-            library->progress.before_blocking();
-        }
         Communicator::meeting(native(comm), library->world);
         if (library->messages != nullptr) { library->messages->meeting(native(comm)); }
     });
@@ -142,10 +145,14 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     }
 }
 
-void native_done() {
+void native_done(int result) {
     LeftToMpi& left = left_to_mpi;
-    if (left.selected.is_measured) { left.selected.learn_time(); }
+    if (!is_refused(result)) {
+        if (left.selected.is_measured) { left.selected.learn_time(); }
+        if (left.unprepared != nullptr) { left.unprepared->wait_for_meeting(); }
+    }
     left.selected = {};
+    left.unprepared = nullptr;
     if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
     library->report.add(left.record);
 }
@@ -159,7 +166,32 @@ void begin_activity() {
     activity.messages.store(1, std::memory_order_relaxed);
 }
 
-bool start() {
+void stop() {
+    activity.messages.store(0, std::memory_order_relaxed);
+    guarded([&] {
+        if (library->messages != nullptr) { library->messages->close(); }
+    });
+    p2p::layer = nullptr;
+    guarded([&] { library->report.close(library->world, vote_counts::notes()); });
+    Communicator::close();
+    mpi.Group_free(&library->world.group);
+    delete library;
+    library = nullptr;
+}
+
+/// What the preloaded part wants to be told.
+void (*at_end)() = nullptr;
+
+/// MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, those that were set
+/// last first. So this comes after the callbacks of the application, which may still want its
+/// messages, and also where a tool calls PMPI_Finalize.
+int end(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+    at_end();
+    stop();
+    return MPI_SUCCESS;
+}
+
+bool start(void (*then)()) {
     try {
         World world = World::discover();
         if (world.options.disable) { return false; }
@@ -168,6 +200,10 @@ bool start() {
         library = new Library(std::move(world));
         library->report.open(library->world);
         Communicator::with_context(MPI_COMM_WORLD, library->world);
+        int keyval = MPI_KEYVAL_INVALID;
+        MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, end, &keyval, nullptr);
+        MPI_CALL(Comm_set_attr, MPI_COMM_SELF, keyval, nullptr);
+        at_end = then;
         begin_activity();
         return true;
     } catch (const BadSettings& error) {
@@ -183,19 +219,6 @@ bool start() {
     delete library;
     library = nullptr;
     return false;
-}
-
-void stop() {
-    activity.messages.store(0, std::memory_order_relaxed);
-    guarded([&] {
-        if (library->messages != nullptr) { library->messages->close(); }
-    });
-    p2p::layer = nullptr;
-    guarded([&] { library->report.close(library->world, vote_counts::notes()); });
-    Communicator::close();
-    mpi.Group_free(&library->world.group);
-    delete library;
-    library = nullptr;
 }
 
 #define MESSAGES(suffix, Count)                                                                    \
@@ -228,21 +251,16 @@ void stop() {
 constexpr abi::Core core = {
     .size = sizeof(abi::Core),
     .start = start,
-    .stop = stop,
     .degrees = degrees,
     .native_done = native_done,
     .waiting_communicators = &activity.meetings,
+    .before_meeting = before_meeting,
     .meeting = meeting,
     .created = created,
     .requests = &activity.requests,
-    .freed = requests::freed,
-    .started = requests::started,
-    .progress = requests::progress,
-    .complete = requests::complete,
-    .pause = requests::pause,
     .point_to_point = &activity.messages,
-    .running_engines = &activity.engines,
-    .flush = before_blocking,
+    .pending_work = &activity.pending_work,
+    .before_blocking = before_blocking,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,
@@ -332,6 +350,7 @@ constexpr abi::Core core = {
     .Testall = requests::testall,
     .Testany = requests::testany,
     .Testsome = requests::testsome,
+    .Request_free = requests::request_free,
     .Request_get_status = requests::request_get_status,
 };
 
@@ -347,4 +366,11 @@ nodeaware_core(void* (*next)(const char*)) {
         return nullptr;
     }
     return &nodeaware::core;
+}
+
+/// Objects with static storage in this library are never destroyed: programs may call MPI_Finalize,
+/// which calls us, after the destructors of all that they have loaded.
+extern "C" int __cxa_atexit(void (* /*destructor*/)(void*), void* /*object*/,
+                            void* /*library*/) { // NOLINT
+    return 0;
 }

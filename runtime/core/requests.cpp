@@ -24,6 +24,10 @@ completion::Context context() { return {library->requests, library->progress}; }
 
 template <class Work> int guarded_call(Work work) { return p2p::guarded(MPI_COMM_NULL, work); }
 
+void started(int count, abi::MPI_Request* requests) {
+    guarded([&] { library->nonblocking->started(list(count, requests)); });
+}
+
 } // namespace
 
 int wait(abi::MPI_Request* request, abi::MPI_Status* status) {
@@ -101,34 +105,14 @@ int start(abi::MPI_Request* request) {
     });
 }
 
-void freed(abi::MPI_Request* request) {
-    if (request == nullptr) { return; }
-    guarded([&] {
-        library->nonblocking->freed(*native(request));
-        library->requests.freed(*native(request));
-    });
+int request_free(abi::MPI_Request* request) {
+    if (request != nullptr) {
+        guarded([&] {
+            library->nonblocking->freed(*native(request));
+            library->requests.freed(*native(request));
+        });
+    }
+    return mpi.Request_free(native(request));
 }
-
-void started(int count, abi::MPI_Request* requests) {
-    guarded([&] { library->nonblocking->started(list(count, requests)); });
-}
-
-bool progress(int count, const abi::MPI_Request* requests) {
-    bool ours = false;
-    guarded([&] {
-        library->progress.advance();
-        ours = library->nonblocking->any_under_way(list(count, requests));
-    });
-    return ours;
-}
-
-void complete(int count, const abi::MPI_Request* requests) {
-    guarded([&] {
-        library->progress.wait_until(
-            [&] { return !library->nonblocking->any_under_way(list(count, requests)); });
-    });
-}
-
-void pause(uint32_t round) { library->progress.rest(round); }
 
 } // namespace nodeaware::requests

@@ -18,12 +18,6 @@ int testany(int count, abi::MPI_Request* requests, int* index, int* flag, abi::M
 int testsome(int count, abi::MPI_Request* requests, int* done, int* indices,
              abi::MPI_Status* statuses);
 int request_get_status(abi::MPI_Request request, int* flag, abi::MPI_Status* status);
-
-// Parts of these, for calls that MPI itself completes.
-void freed(abi::MPI_Request* request);
-void started(int count, abi::MPI_Request* requests);
-bool progress(int count, const abi::MPI_Request* requests);
-void complete(int count, const abi::MPI_Request* requests);
-void pause(uint32_t round);
+int request_free(abi::MPI_Request* request);
 
 } // namespace nodeaware::requests

@@ -38,6 +38,7 @@
     X(Dist_graph_neighbors)                                                                        \
     X(Dist_graph_neighbors_count)                                                                  \
     X(Errhandler_free)                                                                             \
+    X(Error_class)                                                                                 \
     X(Error_string)                                                                                \
     X(Get_count)                                                                                   \
     X(Get_elements_x)                                                                              \
@@ -149,6 +150,10 @@ struct MpiError : std::runtime_error {
     MpiError(int error_code, const char* function);
     int code;
 };
+
+/// What MPI returned says that it has checked the arguments of a call and done nothing: other ranks
+/// do not count on it. Other errors are of calls that took part in what the others did.
+bool is_refused(int code);
 
 /// Calls mpi.FUNCTION(arguments) and throws MpiError if it fails: MPI_CALL(Comm_rank, comm, &rank).
 #define MPI_CALL(function, ...)                                                                    \

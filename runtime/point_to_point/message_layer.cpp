@@ -107,7 +107,7 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
     find(comm);
     const auto made =
         std::static_pointer_cast<CommunicatorMessages>(Communicator::as_it_is(comm).point_to_point);
-    if (made == nullptr) { return; }
+    if (made == nullptr || made->relatives == relatives) { return; }
     made->relatives = relatives;
     relatives->join(made);
 }
@@ -142,7 +142,7 @@ void MessageLayer::advance() {
 }
 
 void MessageLayer::count_engines() const {
-    activity.engines.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
+    activity.pending_work.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
 }
 
 } // namespace nodeaware

@@ -17,8 +17,9 @@ struct Activity {
     std::atomic<int> requests{0};
     /// Not 0: point-to-point calls are to be seen.
     std::atomic<int> messages{0};
-    /// Engines that move point-to-point messages.
-    std::atomic<int> engines{0};
+    /// Engines that move point-to-point messages: what waits in them may have to leave before this
+    /// rank blocks elsewhere.
+    std::atomic<int> pending_work{0};
 };
 inline constinit Activity activity;
 

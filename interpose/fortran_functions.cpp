@@ -1,0 +1,162 @@
+// The MPI functions that applications call from Fortran.
+
+#include "interpose/fortran_calls.hpp"
+
+#include <string_view>
+
+namespace nodeaware::interpose {
+
+namespace {
+
+/// The core, while it is in charge and MPI does not come to a C wrapper, which does the rest.
+const abi::Core* core_for(Binding binding) {
+    const abi::Core* core = active_core();
+    return core == nullptr || reaches_c_wrapper(binding) ? nullptr : core;
+}
+
+template <auto hook, bool neighborhood, class Call>
+void around_exchange(void* const* arguments, Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr || !fortran_is_understood()) {
+        call();
+        return;
+    }
+    const Inside inside;
+    error = 0;
+    if (offer_to_core(*core, hook, neighborhood, arguments, &error)) { return; }
+    call();
+    core->native_done(error);
+}
+
+/// The communicator is the last argument before the error code.
+template <size_t count, class Call>
+void around_fortran_meeting(void* const (&arguments)[count], const Fint& error, Binding binding,
+                            Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr) {
+        call();
+        return;
+    }
+    const auto call_mpi = [&] {
+        call();
+        return error;
+    };
+    around_meeting(*core, call_mpi, [&] { return to_communicator(arguments[count - 2]); });
+}
+
+/// The first argument is the communicator that it is made from, the last one before the error code
+/// the new one.
+template <size_t count, class Call>
+void around_creation(void* const (&arguments)[count], const Fint& error, Binding binding,
+                     Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core != nullptr) { before_blocking(*core); }
+    call();
+    if (core != nullptr && error == 0) {
+        const Inside inside;
+        announce_created(*core, arguments[0], arguments[count - 2]);
+    }
+}
+
+template <class Call>
+void around_blocking(void* const* /*arguments*/, const Fint& /*error*/, Binding binding,
+                     Call call) {
+    if (const abi::Core* core = core_for(binding)) { before_blocking(*core); }
+    call();
+}
+
+template <class Call>
+void around_io(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr) {
+        call();
+        return;
+    }
+    before_blocking(*core);
+    const Inside inside;
+    call();
+}
+
+template <auto function, class Call>
+void around_message(void* const* arguments, Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr || !is_any(activity.messages) ||
+        (handles_are_pointers() && !fortran_is_understood())) {
+        call();
+        return;
+    }
+    const Inside inside;
+    error = call_core(*core, function, arguments);
+}
+
+/// Which arguments are indices of requests. They are counted from 1, not from 0.
+enum class Indices { none, one, several };
+template <auto function> constexpr Indices indices_of = Indices::none;
+template <> constexpr Indices indices_of<&abi::Core::Waitany> = Indices::one;
+template <> constexpr Indices indices_of<&abi::Core::Testany> = Indices::one;
+template <> constexpr Indices indices_of<&abi::Core::Waitsome> = Indices::several;
+template <> constexpr Indices indices_of<&abi::Core::Testsome> = Indices::several;
+
+template <auto function> int complete_in_core(const abi::Core& core, void* const* arguments) {
+    constexpr Indices indices = indices_of<function>;
+    if constexpr (indices == Indices::none) {
+        return call_core(core, function, arguments);
+    } else {
+        auto* index = static_cast<Fint*>(arguments[2]); // or how many there are in the next
+        *index = -1;
+        const int result = call_core(core, function, arguments);
+        const int count = indices == Indices::several ? *index : 1;
+        if (indices == Indices::several) { index = static_cast<Fint*>(arguments[3]); }
+        for (int i = 0; i < count; ++i) {
+            if (index[i] >= 0) { ++index[i]; } // else MPI_UNDEFINED
+        }
+        return result;
+    }
+}
+
+template <auto function, class Call>
+void around_requests(void* const* arguments, Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr || !is_any(activity.requests)) {
+        call();
+        return;
+    }
+    const Inside inside;
+    error = complete_in_core<function>(*core, arguments);
+}
+
+template <class Call>
+void around_init(void* const* /*arguments*/, const Fint& error, Binding /*binding*/, Call call) {
+    call();
+    if (error == 0) { start_core(); }
+}
+
+constexpr bool is_with_neighbors(std::string_view name) {
+    return name.find("eighbor") != std::string_view::npos;
+}
+
+} // namespace
+
+#define FORTRAN_EXCHANGE(Name, name, NAME, count, texts)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, texts,                                                     \
+                     around_exchange<&abi::Core::Name, is_with_neighbors(#name)>)
+#define FORTRAN_POINT_TO_POINT(Name, name, NAME, count, texts)                                     \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_message<&abi::Core::Name>)
+#define FORTRAN_REQUESTS(Name, name, NAME, count, texts)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_requests<&abi::Core::Name>)
+#define FORTRAN_MEETING(Name, name, NAME, count, texts)                                            \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_fortran_meeting)
+#define FORTRAN_CREATION(Name, name, NAME, count, texts)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_creation)
+#define FORTRAN_BLOCKING(Name, name, NAME, count, texts)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking)
+#define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \
+    FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking)
+#define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_io)
+#include "interpose/fortran_rows.def"
+
+FORTRAN_FUNCTION(mpi_init, MPI_INIT, 0, 0, around_init)
+FORTRAN_FUNCTION(mpi_init_thread, MPI_INIT_THREAD, 2, 0, around_init)
+
+} // namespace nodeaware::interpose
