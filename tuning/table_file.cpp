@@ -2,13 +2,13 @@
 
 #include "tuning/json_reader.hpp"
 #include "tuning/published_tables.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <unistd.h>
 
 namespace nodeaware::tuning {
@@ -214,15 +214,11 @@ ordered_json paths_to_json(const ModelTable& table) {
 }
 
 std::string read_file(const std::string& path) {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    if (file) { text << file.rdbuf(); }
-    if (!file || errno == EISDIR) {
-        throw TableError(path +
-                         ": cannot be read: " + (errno != 0 ? std::strerror(errno) : "read error"));
+    try {
+        return read_text_file(path);
+    } catch (const FileError& error) {
+        throw TableError(path + ": cannot be read: " + error.what());
     }
-    return text.str();
 }
 
 } // namespace
@@ -329,7 +325,7 @@ ModelTable find_table(const std::string& name_or_path) {
         }
     }
     if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".json") &&
-        !std::ifstream(name_or_path)) {
+        access(name_or_path.c_str(), R_OK) != 0) {
         std::string names;
         for (const std::string& name : published_table_names()) { names += " " + name; }
         throw TableError(name_or_path + ": neither a file nor a published model table; those are" +

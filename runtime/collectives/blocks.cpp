@@ -5,6 +5,39 @@
 
 namespace nodeaware {
 
+UserMemory BlockReader::at(int i) {
+    const MPI_Count count = blocks_.count_of(i);
+    if (count == 0) { return {}; } // the datatype may be anything
+    const MPI_Datatype type = blocks_.type_of(i);
+    if (type != type_.handle) { type_ = inspect(type); }
+    return user_memory(
+        reinterpret_cast<void*>(reinterpret_cast<intptr_t>(blocks_.buffer) + offset_of(i)), count,
+        type_);
+}
+
+MPI_Count BlockReader::offset_of(int i) const {
+    switch (blocks_.kind) {
+    case Blocks::Kind::uniform: return i * blocks_.count * type_.extent;
+    case Blocks::Kind::counted: return blocks_.displacements[i] * type_.extent;
+    case Blocks::Kind::typed: return blocks_.displacements[i];
+    default: return 0;
+    }
+}
+
+void add_outgoing(Exchange& exchange, int peer, BlockReader& blocks, int i) {
+    const UserMemory memory = blocks.at(i);
+    if (peer == MPI_PROC_NULL || memory.bytes == 0) { return; }
+    exchange.traffic.outgoing.push_back({peer, 0, memory.bytes});
+    exchange.outgoing.push_back(memory);
+}
+
+void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i) {
+    const UserMemory memory = blocks.at(i);
+    if (peer == MPI_PROC_NULL || memory.bytes == 0) { return; }
+    exchange.traffic.incoming.push_back({peer, memory.bytes});
+    exchange.incoming.push_back(memory);
+}
+
 void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
     uint64_t total = 0;
     for (const UserMemory& memory : exchange.outgoing) { total += memory.bytes; }

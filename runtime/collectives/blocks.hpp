@@ -2,116 +2,72 @@
 
 #include "runtime/memory/exchange.hpp"
 
-#include <stdexcept>
+#include <cstdint>
 
 namespace nodeaware {
 
-/// Arguments that MPI will refuse: the call is left to MPI.
-struct InvalidArguments : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// The buffers of the application, seen as a row of blocks. at(i) is the i-th block; what it has in
-/// bytes may be 0. Equal blocks side by side: alltoall.
-class UniformBlocks {
+/// Integers in the application's memory: int or, of functions for large counts, 64 bits wide.
+class Integers {
   public:
-    UniformBlocks(const void* buffer, MPI_Count count, MPI_Datatype type)
-        : buffer_(buffer), count_(count) {
-        if (count < 0 || type == MPI_DATATYPE_NULL) { throw InvalidArguments("count or datatype"); }
-        type_ = inspect(type);
+    Integers() = default;
+    template <class Integer>
+    explicit Integers(const Integer* first) : first_(first), is_wide_(sizeof(Integer) == 8) {
+        static_assert(sizeof(Integer) == 8 || sizeof(Integer) == sizeof(int));
     }
 
-    UserMemory at(int i) const { return at_offset(i * count_ * type_.extent); }
-    uint64_t bytes() const { return static_cast<uint64_t>(count_) * type_.size; }
-
-  protected:
-    UserMemory at_offset(MPI_Count offset) const {
-        return user_memory(reinterpret_cast<void*>(reinterpret_cast<intptr_t>(buffer_) + offset),
-                           count_, type_);
+    bool is_null() const { return first_ == nullptr; }
+    bool operator==(const Integers&) const = default; ///< the same array
+    MPI_Count operator[](int i) const {
+        return is_wide_ ? static_cast<const int64_t*>(first_)[i]
+                        : static_cast<const int*>(first_)[i];
     }
 
   private:
-    const void* buffer_;
-    MPI_Count count_;
-    Datatype type_;
+    const void* first_ = nullptr;
+    bool is_wide_ = false;
 };
 
-/// The same block again and again: what allgather sends.
-class OneBlock : public UniformBlocks {
-  public:
-    using UniformBlocks::UniformBlocks;
-    UserMemory at(int /*i*/) const { return at_offset(0); }
+/// One of the two buffers of an exchange, as the application describes it: a row of blocks.
+struct Blocks {
+    enum class Kind {
+        one,     ///< the same block for every neighbour
+        uniform, ///< equal blocks side by side
+        counted, ///< with counts, and displacements in elements
+        typed,   ///< with counts, displacements in bytes, and datatypes
+    };
+    Kind kind = Kind::uniform;
+    const void* buffer = nullptr;
+    MPI_Count count = 0;                   ///< of each block: one, uniform
+    MPI_Datatype type = MPI_DATATYPE_NULL; ///< all but typed
+    Integers counts{};                     ///< counted, typed
+    Integers displacements{};
+    const MPI_Datatype* types = nullptr; ///< typed
+
+    MPI_Count count_of(int i) const {
+        return kind == Kind::one || kind == Kind::uniform ? count : counts[i];
+    }
+    MPI_Datatype type_of(int i) const { return kind == Kind::typed ? types[i] : type; }
 };
 
-/// Blocks with counts, and displacements in elements: alltoallv.
-template <class Count, class Displacement> class CountedBlocks {
+/// The memory of one block after the other, in a call that MPI would accept.
+class BlockReader {
   public:
-    CountedBlocks(const void* buffer, const Count* counts, const Displacement* displacements,
-                  MPI_Datatype type)
-        : buffer_(buffer), counts_(counts), displacements_(displacements) {
-        if (type == MPI_DATATYPE_NULL) { throw InvalidArguments("datatype"); }
-        type_ = inspect(type);
-    }
+    explicit BlockReader(const Blocks& blocks) : blocks_(blocks) {}
 
-    UserMemory at(int i) const {
-        if (counts_ == nullptr || displacements_ == nullptr || counts_[i] < 0) {
-            throw InvalidArguments("counts");
-        }
-        const MPI_Count offset = static_cast<MPI_Count>(displacements_[i]) * type_.extent;
-        return user_memory(reinterpret_cast<void*>(reinterpret_cast<intptr_t>(buffer_) + offset),
-                           counts_[i], type_);
-    }
+    /// The i-th block; what it has in bytes may be 0. Throws MpiError.
+    UserMemory at(int i);
 
   private:
-    const void* buffer_;
-    const Count* counts_;
-    const Displacement* displacements_;
-    Datatype type_;
-};
+    MPI_Count offset_of(int i) const;
 
-/// Blocks with counts, datatypes, and displacements in bytes: alltoallw.
-template <class Count, class Displacement> class TypedBlocks {
-  public:
-    TypedBlocks(const void* buffer, const Count* counts, const Displacement* displacements,
-                const MPI_Datatype* types)
-        : buffer_(buffer), counts_(counts), displacements_(displacements), types_(types) {}
-
-    UserMemory at(int i) {
-        if (counts_ == nullptr || displacements_ == nullptr || types_ == nullptr ||
-            counts_[i] < 0) {
-            throw InvalidArguments("counts or datatypes");
-        }
-        if (counts_[i] == 0) { return {}; } // the datatype may be anything
-        if (types_[i] == MPI_DATATYPE_NULL) { throw InvalidArguments("datatype"); }
-        if (types_[i] != type_.handle) { type_ = inspect(types_[i]); }
-        return user_memory(
-            reinterpret_cast<void*>(reinterpret_cast<intptr_t>(buffer_) + displacements_[i]),
-            counts_[i], type_);
-    }
-
-  private:
-    const void* buffer_;
-    const Count* counts_;
-    const Displacement* displacements_;
-    const MPI_Datatype* types_;
+    const Blocks& blocks_;
     Datatype type_; ///< of the block before: they are often all alike
 };
 
 /// Lists block i of `blocks` as a message to rank `peer`. The k-th message listed to a rank is the
 /// k-th that it lists from this one.
-template <class Blocks> void add_outgoing(Exchange& exchange, int peer, Blocks& blocks, int i) {
-    const UserMemory memory = blocks.at(i);
-    if (peer == MPI_PROC_NULL || memory.bytes == 0) { return; }
-    exchange.traffic.outgoing.push_back({peer, 0, memory.bytes});
-    exchange.outgoing.push_back(memory);
-}
-
-template <class Blocks> void add_incoming(Exchange& exchange, int peer, Blocks& blocks, int i) {
-    const UserMemory memory = blocks.at(i);
-    if (peer == MPI_PROC_NULL || memory.bytes == 0) { return; }
-    exchange.traffic.incoming.push_back({peer, memory.bytes});
-    exchange.incoming.push_back(memory);
-}
+void add_outgoing(Exchange& exchange, int peer, BlockReader& blocks, int i);
+void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i);
 
 /// For MPI_IN_PLACE: copies what is sent, for it will be overwritten. To be called before the
 /// exchange begins. Throws MpiError.

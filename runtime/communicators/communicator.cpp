@@ -1,5 +1,8 @@
 #include "runtime/communicators/communicator.hpp"
 
+#include "runtime/communicators/self_communicator.hpp"
+#include "runtime/job/log.hpp"
+#include "runtime/mpi/errors_return.hpp"
 #include "runtime/progress/activity.hpp"
 
 #include <algorithm>
@@ -32,39 +35,55 @@ std::vector<SharedInner>& shared_inners() {
     return inners;
 }
 
-/// Collective over `comm`. What is under way on a freed communicator keeps its inner communicator
-/// alive longer on some ranks than on others (in MPICH operations of MPI itself do, too, for they
-/// delay the deletion of attributes), so the ranks compare what they have found.
-std::shared_ptr<InnerCommunicator> find_shared_inner(MPI_Comm comm) {
+int last_number = 0; ///< of the inner communicators that this rank shares
+
+struct FoundInner {
+    std::shared_ptr<InnerCommunicator> inner;
+    int number = 0;
+};
+
+FoundInner find_shared_inner(const std::vector<int>& members) {
     auto& inners = shared_inners();
     std::erase_if(inners, [](const SharedInner& shared) { return shared.inner.expired(); });
     const auto newest =
         std::find_if(inners.rbegin(), inners.rend(), [&](const SharedInner& shared) {
-            return shared.inner.lock()->has_ranks_of(comm);
+            return shared.inner.lock()->members() == members;
         });
-    const int number = newest == inners.rend() ? 0 : newest->number;
-    const std::array<int, 2> mine = {number, -number};
-    std::array<int, 2> least = {0, 0};
-    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm);
-    const bool all_have_it = least[0] > 0 && least[0] == -least[1];
-    return all_have_it ? newest->inner.lock() : nullptr;
+    return newest == inners.rend() ? FoundInner()
+                                   : FoundInner{newest->inner.lock(), newest->number};
 }
 
-/// Collective over the inner communicator.
-void share(const std::shared_ptr<InnerCommunicator>& inner) {
-    static int last_number = 0;
-    const int next = last_number + 1;
-    MPI_CALL(Allreduce, &next, &last_number, 1, MPI_INT, MPI_MAX, inner->comm());
-    shared_inners().push_back({inner, last_number});
+/// What the ranks of a communicator have to agree on before it is prepared.
+struct Agreed {
+    bool all_have_inner; ///< the one that this rank has found
+    bool all_have_neighbors;
+    bool may_make_inner;
+    int next_number;
+};
+
+/// Collective over `comm`. What is under way on a freed communicator keeps its inner communicator
+/// alive longer on some ranks than on others (in MPICH operations of MPI itself do, too, for they
+/// delay the deletion of attributes), so the ranks compare what they have found. Those that are in
+/// many communicators have less to give to another one.
+Agreed agree(MPI_Comm comm, int number, bool has_neighbors) {
+    const std::array<int, 5> mine = {number, -number, has_neighbors ? 1 : 0,
+                                     -InnerCommunicator::alive(), -last_number};
+    std::array<int, 5> least{};
+    MPI_CALL(Allreduce, mine.data(), least.data(), static_cast<int>(mine.size()), MPI_INT, MPI_MIN,
+             comm);
+    return {least[0] > 0 && least[0] == -least[1], least[2] != 0,
+            -least[3] < InnerCommunicator::most_alive, 1 - least[4]};
 }
 
 } // namespace
 
 void Communicator::open() {
+    open_self_communicator();
     MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, delete_communicator, &keyval, nullptr);
 }
 
 void Communicator::close() {
+    close_self_communicator();
     InnerCommunicator::leave_communicators();
     shared_inners().clear();
 }
@@ -81,13 +100,7 @@ Communicator& Communicator::as_it_is(MPI_Comm comm) {
 
 Communicator& Communicator::of(MPI_Comm comm, const World& world) {
     Communicator& communicator = as_it_is(comm);
-    if (communicator.obstacle_ != Reason::not_prepared) { return communicator; }
-    try {
-        communicator.find_inner(comm, world);
-    } catch (const MpiError&) {
-        communicator.obstacle_ = Reason::no_resources;
-        throw;
-    }
+    if (communicator.look(comm, world) == Reason::none) { communicator.prepare(comm, world); }
     return communicator;
 }
 
@@ -135,35 +148,55 @@ void Communicator::meeting(MPI_Comm comm, const World& world) {
     if (found != 0 && static_cast<Communicator*>(kept)->is_waiting_) { with_context(comm, world); }
 }
 
-void Communicator::find_inner(MPI_Comm comm, const World& world) {
-    obstacle_ = Reason::none;
+Reason Communicator::look(MPI_Comm comm, const World& world) {
+    if (size_ == 0) {
+        const ErrorsReturn errors_return(comm);
+        const Reason obstacle = obstacle_alone(comm, world);
+        MPI_CALL(Comm_rank, comm, &rank_);
+        MPI_CALL(Comm_size, comm, &size_);
+        if (obstacle != Reason::none) { obstacle_ = obstacle; }
+    }
+    return obstacle_ == Reason::not_prepared ? Reason::none : obstacle_;
+}
+
+Reason Communicator::obstacle_alone(MPI_Comm comm, const World& world) {
     int inter = 0;
     MPI_CALL(Comm_test_inter, comm, &inter);
-    if (inter != 0) {
-        obstacle_ = Reason::intercommunicator;
-        return;
+    if (inter != 0) { return Reason::intercommunicator; }
+    auto members = world.ranks_of(comm);
+    if (!members) { return Reason::foreign_ranks; }
+    Topology topology(world.nodes_of(*members));
+    if (topology.nodes() < 2) { return Reason::one_node; }
+    if (topology.most_ranks_on_a_node() < 2) { return Reason::one_rank_per_node; }
+    all_have_neighbors_ = has_neighbors(comm);
+    topology_ = std::move(topology);
+    members_ = std::move(*members);
+    return Reason::none;
+}
+
+void Communicator::prepare(MPI_Comm comm, const World& world) {
+    if (obstacle_ != Reason::not_prepared) { return; }
+    const ErrorsReturn errors_return(comm);
+    FoundInner found;
+    if (!world.threads_at_once) { found = find_shared_inner(members_); }
+    obstacle_ = Reason::no_resources; // on a rank where one of the steps with others fails
+    const Agreed agreed = agree(comm, found.number, all_have_neighbors_);
+    all_have_neighbors_ = agreed.all_have_neighbors;
+    if (agreed.all_have_inner) {
+        inner_ = std::move(found.inner);
+    } else if (agreed.may_make_inner) {
+        inner_ = InnerCommunicator::create(comm, std::move(*topology_), std::move(members_), world);
+        if (inner_ != nullptr && !world.threads_at_once) {
+            last_number = agreed.next_number;
+            shared_inners().push_back({inner_, last_number});
+        }
+    } else {
+        log(LogLevel::info, "{} private communicators are in use, which is the limit",
+            InnerCommunicator::most_alive);
     }
-    const auto nodes = world.nodes_of(comm);
-    if (!nodes) {
-        obstacle_ = Reason::foreign_ranks;
-        return;
-    }
-    Topology topology(*nodes);
-    if (topology.nodes() < 2) {
-        obstacle_ = Reason::one_node;
-    } else if (topology.most_ranks_on_a_node() < 2) {
-        obstacle_ = Reason::one_rank_per_node;
-    }
-    if (obstacle_ != Reason::none) { return; }
-    all_have_neighbors_ = nodeaware::all_have_neighbors(comm);
-    if (!world.threads_at_once) { inner_ = find_shared_inner(comm); }
-    if (inner_ != nullptr) { return; }
-    inner_ = InnerCommunicator::create(comm, std::move(topology), world);
-    if (inner_ == nullptr) {
-        obstacle_ = Reason::no_resources;
-    } else if (!world.threads_at_once) {
-        share(inner_);
-    }
+    topology_.reset();
+    members_ = {};
+    if (inner_ != nullptr) { obstacle_ = Reason::none; }
 }
 
 const Neighbors& Communicator::neighbors(MPI_Comm comm, Operation operation) {

@@ -28,18 +28,27 @@ class Attachment {
 /// goes when it is freed.
 class Communicator {
   public:
-    /// What is kept for `comm`; made at the first use, which is collective over `comm`. A
-    /// communicator that cannot be rerouted has an obstacle, the same on all ranks. Throws
-    /// MpiError.
+    /// What is kept for `comm`, prepared for exchanges; at the first use that is collective over
+    /// `comm`. A communicator that cannot be rerouted has an obstacle, the same on all ranks.
+    /// Throws MpiError.
     static Communicator& of(MPI_Comm comm, const World& world);
     /// The same, and a context for nonblocking operations if possible.
     static Communicator& with_context(MPI_Comm comm, const World& world);
-    /// What is kept for `comm`, as far as it has been made. Local. Throws MpiError.
+    /// What is kept for `comm`, as far as it has been made. Local. Throws MpiError, after MPI has
+    /// called an error handler for a handle that is none.
     static Communicator& as_it_is(MPI_Comm comm);
 
     /// To be called once, before any other function, and at the end.
     static void open();
     static void close();
+
+    // The steps of of(). All throw MpiError.
+    /// Returns an obstacle that every rank sees by itself. Local.
+    Reason look(MPI_Comm comm, const World& world);
+    /// After look() has found no obstacle. Collective over `comm`, the first time.
+    void prepare(MPI_Comm comm, const World& world);
+    int rank() const { return rank_; } ///< after look()
+    int size() const { return size_; }
 
     /// `operation` matters for operations with neighbours.
     Reason obstacle(Operation operation) const {
@@ -47,7 +56,8 @@ class Communicator {
                    ? Reason::no_neighbors
                    : obstacle_;
     }
-    InnerCommunicator& inner() { return *inner_; } ///< if there is no obstacle
+    InnerCommunicator& inner() { return *inner_; } ///< if it is prepared without an obstacle
+    bool has_inner() const { return inner_ != nullptr; }
     const std::shared_ptr<InnerCommunicator>& shared_inner() const { return inner_; }
 
     /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
@@ -72,11 +82,15 @@ class Communicator {
 
   private:
     void wait_no_longer();
-    void find_inner(MPI_Comm comm, const World& world);
+    Reason obstacle_alone(MPI_Comm comm, const World& world);
 
     Reason obstacle_ = Reason::not_prepared;
+    int rank_ = 0;
+    int size_ = 0;                     ///< 0: not looked at
+    std::optional<Topology> topology_; ///< until it is prepared
+    std::vector<int> members_;         ///< ranks in MPI_COMM_WORLD, until it is prepared
     /// Programs exist (PETSc) in which ranks without neighbours leave such operations out, and MPIs
-    /// do not notice.
+    /// do not notice. Until it is prepared: this rank has.
     bool all_have_neighbors_ = true;
     std::shared_ptr<InnerCommunicator> inner_;
     Reason context_obstacle_ = Reason::not_prepared;

@@ -5,12 +5,14 @@
 #include "runtime/requests/library.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace nodeaware {
 
 namespace {
 
 bool communicators_are_left = false;
+std::atomic<int> all_alive{0};
 
 } // namespace
 
@@ -30,6 +32,7 @@ MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
 }
 
 std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topology topology,
+                                                             std::vector<int> members,
                                                              const World& world) {
     MPI_Comm own = MPI_COMM_NULL;
     try {
@@ -39,15 +42,18 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
         return nullptr;
     }
     std::shared_ptr<InnerCommunicator> inner(
-        new InnerCommunicator(own, std::move(topology), world));
+        new InnerCommunicator(own, std::move(topology), std::move(members), world));
     const int mine = inner->create_arena() ? 1 : 0;
     int all = 0;
     MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, own);
     return all == 1 ? inner : nullptr;
 }
 
-InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, const World& world)
-    : comm_(comm), topology_(std::move(topology)), parameters_(world.options.parameters) {
+InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
+                                     const World& world)
+    : comm_(comm), members_(std::move(members)), topology_(std::move(topology)),
+      parameters_(world.options.parameters) {
+    ++all_alive;
     MPI_CALL(Comm_rank, comm_, &rank_);
     parameters_.arena_bytes = std::max(parameters_.arena_bytes, smallest_arena(topology_));
     waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed,
@@ -63,16 +69,14 @@ bool InnerCommunicator::create_arena() {
                           static_cast<uint32_t>(topology_.nodes()), parameters_.arena_bytes});
 }
 
-bool InnerCommunicator::has_ranks_of(MPI_Comm comm) const {
-    int result = MPI_UNEQUAL;
-    MPI_CALL(Comm_compare, comm, comm_, &result);
-    return result == MPI_CONGRUENT || result == MPI_IDENT;
-}
+int InnerCommunicator::alive() { return all_alive; }
 
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
 
 InnerCommunicator::~InnerCommunicator() {
-    if (!communicators_are_left && !is_left_) { mpi.Comm_free(&comm_); }
+    if (communicators_are_left || is_left_) { return; }
+    mpi.Comm_free(&comm_);
+    --all_alive;
 }
 
 } // namespace nodeaware

@@ -23,14 +23,17 @@ class InnerCommunicator {
     /// Collective over `comm`. nullptr, on all ranks, if a communicator or shared memory could not
     /// be had. Throws MpiError.
     static std::shared_ptr<InnerCommunicator> create(MPI_Comm comm, Topology topology,
-                                                     const World& world);
+                                                     std::vector<int> members, const World& world);
     ~InnerCommunicator();
     InnerCommunicator(const InnerCommunicator&) = delete;
     InnerCommunicator& operator=(const InnerCommunicator&) = delete;
 
-    /// True if `comm` has the ranks of this one, in the same order.
-    bool has_ranks_of(MPI_Comm comm) const;
+    /// How many there are in this process. Communicators are scarce: of the 2048 that a process can
+    /// have in MPICH the application must have its share.
+    static int alive();
+    static constexpr int most_alive = 64;
 
+    const std::vector<int>& members() const { return members_; } ///< ranks in MPI_COMM_WORLD
     MPI_Comm comm() const { return comm_; }
     int rank() const { return rank_; }
     int size() const { return topology_.ranks(); }
@@ -58,10 +61,12 @@ class InnerCommunicator {
     static void leave_communicators();
 
   private:
-    InnerCommunicator(MPI_Comm comm, Topology topology, const World& world);
+    InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
+                      const World& world);
     bool create_arena();
 
     MPI_Comm comm_;
+    std::vector<int> members_;
     int rank_ = 0;
     Topology topology_;
     Parameters parameters_;

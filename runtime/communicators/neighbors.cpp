@@ -1,5 +1,6 @@
 #include "runtime/communicators/neighbors.hpp"
 
+#include "runtime/communicators/self_communicator.hpp"
 #include "runtime/job/log.hpp"
 
 #include <algorithm>
@@ -33,11 +34,11 @@ class Probe {
     explicit Probe(bool cartesian) {
         if (cartesian) {
             const std::array<int, 2> ones = {1, 1};
-            MPI_CALL(Cart_create, MPI_COMM_SELF, 2, ones.data(), ones.data(), 0, &comm_);
+            MPI_CALL(Cart_create, self_communicator(), 2, ones.data(), ones.data(), 0, &comm_);
         } else {
             const std::array<int, 4> self = {0, 0, 0, 0};
-            MPI_CALL(Dist_graph_create_adjacent, MPI_COMM_SELF, 4, self.data(), MPI_UNWEIGHTED, 4,
-                     self.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm_);
+            MPI_CALL(Dist_graph_create_adjacent, self_communicator(), 4, self.data(),
+                     MPI_UNWEIGHTED, 4, self.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm_);
         }
     }
     ~Probe() { mpi.Comm_free(&comm_); }
@@ -133,33 +134,32 @@ void read_dist_graph(MPI_Comm comm, Neighbors& neighbors) {
              weighted != 0 ? destination_weights.data() : MPI_UNWEIGHTED);
 }
 
-} // namespace
-
-Neighbors find_neighbors(MPI_Comm comm, Operation operation) {
+/// All but the order.
+Neighbors read_neighbors(MPI_Comm comm) {
     Neighbors neighbors;
-    int topology = MPI_UNDEFINED;
-    MPI_CALL(Topo_test, comm, &topology);
-    neighbors.has_topology = topology != MPI_UNDEFINED;
-    if (topology == MPI_CART) { read_cart(comm, neighbors); }
-    if (topology == MPI_GRAPH) { read_graph(comm, neighbors); }
-    if (topology == MPI_DIST_GRAPH) { read_dist_graph(comm, neighbors); }
-    const bool repetition =
-        has_repetition(neighbors.sources) || has_repetition(neighbors.destinations);
-    neighbors.receive_order =
-        order_of(repetition ? probe_matching(operation, topology == MPI_CART) : Matching::in_order,
-                 neighbors.sources.size());
+    MPI_CALL(Topo_test, comm, &neighbors.topology);
+    if (neighbors.topology == MPI_CART) { read_cart(comm, neighbors); }
+    if (neighbors.topology == MPI_GRAPH) { read_graph(comm, neighbors); }
+    if (neighbors.topology == MPI_DIST_GRAPH) { read_dist_graph(comm, neighbors); }
     return neighbors;
 }
 
-bool all_have_neighbors(MPI_Comm comm) {
-    int topology = MPI_UNDEFINED;
-    MPI_CALL(Topo_test, comm, &topology);
-    if (topology == MPI_UNDEFINED) { return true; }
-    const Neighbors neighbors = find_neighbors(comm, Operation::neighbor_alltoall);
-    const int mine = neighbors.sources.empty() && neighbors.destinations.empty() ? 0 : 1;
-    int all = 0;
-    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm);
-    return all == 1;
+} // namespace
+
+Neighbors find_neighbors(MPI_Comm comm, Operation operation) {
+    Neighbors neighbors = read_neighbors(comm);
+    const bool repetition =
+        has_repetition(neighbors.sources) || has_repetition(neighbors.destinations);
+    neighbors.receive_order = order_of(
+        repetition ? probe_matching(operation, neighbors.topology == MPI_CART) : Matching::in_order,
+        neighbors.sources.size());
+    return neighbors;
+}
+
+bool has_neighbors(MPI_Comm comm) {
+    const Neighbors neighbors = read_neighbors(comm);
+    return neighbors.topology == MPI_UNDEFINED || !neighbors.sources.empty() ||
+           !neighbors.destinations.empty();
 }
 
 } // namespace nodeaware

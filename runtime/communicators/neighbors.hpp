@@ -10,7 +10,7 @@ namespace nodeaware {
 /// The neighbours of this rank on a communicator with a topology, in the order of the blocks in the
 /// application's buffers; MPI_PROC_NULL for a neighbour that does not exist.
 struct Neighbors {
-    bool has_topology = false;
+    int topology = MPI_UNDEFINED; ///< what MPI_Topo_test says
     std::vector<int> sources;
     std::vector<int> destinations;
     /// Where several messages pass between two ranks, the k-th block sent meets the k-th block
@@ -22,8 +22,7 @@ struct Neighbors {
 /// neighbours.
 Neighbors find_neighbors(MPI_Comm comm, Operation operation);
 
-/// True if no rank of `comm` is without neighbours, and if it has no topology. Collective. Throws
-/// MpiError.
-bool all_have_neighbors(MPI_Comm comm);
+/// True if this rank has neighbours, and if `comm` has no topology. Local. Throws MpiError.
+bool has_neighbors(MPI_Comm comm);
 
 } // namespace nodeaware

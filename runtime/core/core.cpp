@@ -2,11 +2,13 @@
 
 #include "runtime/collectives/call.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
+#include "runtime/collectives/nonblocking.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/progress/activity.hpp"
+#include "runtime/requests/library.hpp"
 
 #include <chrono>
 #include <thread>
@@ -30,32 +32,32 @@ namespace {
 using exchange_arguments::native;
 using p2p::native;
 
-/// The hooks of one operation, from its fill.
-template <Operation blocking_operation, Operation nonblocking_operation, auto make_fill>
-struct Hooks;
+/// The hooks of one operation; `read` takes its arguments.
+template <Operation blocking_operation, Operation nonblocking_operation, auto read> struct Hooks;
 
-template <Operation blocking_operation, Operation nonblocking_operation, class Fill,
-          class... Arguments, Fill (*make_fill)(Arguments...)>
-struct Hooks<blocking_operation, nonblocking_operation, make_fill> {
+template <Operation blocking_operation, Operation nonblocking_operation, class... Arguments,
+          ExchangeArguments (*read)(Arguments...)>
+struct Hooks<blocking_operation, nonblocking_operation, read> {
     static MPI_Comm communicator(Arguments... arguments) {
         return native(std::get<sizeof...(Arguments) - 1>(std::tuple(arguments...)));
     }
 
+    static ExchangeArguments read_all(Arguments... arguments) {
+        ExchangeArguments all = read(arguments...);
+        all.is_with_neighbors = is_with_neighbors(blocking_operation);
+        return all;
+    }
+
     static bool blocking(int* result, Arguments... arguments) {
-        return run_guarded(blocking_operation, [&] {
-            return Call<Fill>(blocking_operation, communicator(arguments...),
-                              make_fill(arguments...))
-                .run(result);
-        });
+        return Call(blocking_operation, communicator(arguments...), read_all(arguments...))
+            .run(result);
     }
 
     static bool begin(bool is_persistent, int* result, Arguments... arguments,
                       abi::MPI_Request* request) {
-        return run_guarded(nonblocking_operation, [&] {
-            return NonblockingCall<Fill>(nonblocking_operation, communicator(arguments...),
-                                         make_fill(arguments...), is_persistent, native(request))
-                .run(result);
-        });
+        return NonblockingCall(nonblocking_operation, communicator(arguments...),
+                               read_all(arguments...), is_persistent, native(request))
+            .run(result);
     }
 
     static bool nonblocking(int* result, Arguments... arguments, abi::MPI_Request* request) {
@@ -79,19 +81,19 @@ using Alltoallw = Hooks<Operation::alltoallw, Operation::ialltoallw,
                         exchange_arguments::alltoallw<Count, Offset>>;
 template <class Count>
 using Neighbor_alltoall = Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
-                                exchange_arguments::neighbor_alltoall<Count>>;
+                                exchange_arguments::alltoall<Count>>;
 template <class Count, class Offset>
 using Neighbor_alltoallv = Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
-                                 exchange_arguments::neighbor_alltoallv<Count, Offset>>;
+                                 exchange_arguments::alltoallv<Count, Offset>>;
 template <class Count>
 using Neighbor_alltoallw = Hooks<Operation::neighbor_alltoallw, Operation::ineighbor_alltoallw,
-                                 exchange_arguments::neighbor_alltoallw<Count>>;
+                                 exchange_arguments::alltoallw<Count, abi::MPI_Aint>>;
 template <class Count>
 using Neighbor_allgather = Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
-                                 exchange_arguments::neighbor_allgather<Count>>;
+                                 exchange_arguments::allgather<Count>>;
 template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
-                                  exchange_arguments::neighbor_allgatherv<Count, Offset>>;
+                                  exchange_arguments::allgatherv<Count, Offset>>;
 
 void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });

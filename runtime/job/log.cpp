@@ -1,12 +1,15 @@
 #include "runtime/job/log.hpp"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <memory>
+#include <mutex>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -23,6 +26,25 @@ struct Log {
         logger->set_pattern("nodeaware: %v");
         logger->set_level(spdlog::level::trace);
     }
+};
+
+/// The file sinks of spdlog would make folders. What cannot be written is lost.
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+  public:
+    explicit FileSink(int file) : file_(file) {}
+    ~FileSink() override { close(file_); }
+    FileSink(const FileSink&) = delete;
+    FileSink& operator=(const FileSink&) = delete;
+
+  private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        static_cast<void>(write(file_, line.data(), line.size()) < 0);
+    }
+    void flush_() override {}
+
+    int file_;
 };
 
 /// Never destroyed: the application may end the process in ways that run no destructors, or in
@@ -70,26 +92,35 @@ std::string expand_path(std::string_view pattern, int rank) {
     return path;
 }
 
-void open_log(const Options& options, int rank) {
+int open_for_lines(const std::string& path, int more_flags) {
+    const int file = open(
+        path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | more_flags, 0644);
+    if (file < 0) { return -1; }
+    const int flags = fcntl(file, F_GETFL);
+    if (flags >= 0 && fcntl(file, F_SETFL, flags & ~O_NONBLOCK) == 0) { return file; }
+    const int error = errno;
+    close(file);
+    errno = error;
+    return -1;
+}
+
+std::string open_log(const Options& options, int rank) {
     Log& log = the_log();
     log.level = static_cast<int>(options.log);
     if (options.log_file.empty() && rank != 0 && options.log > LogLevel::warn) {
         log.level = static_cast<int>(LogLevel::warn); // one voice on stderr
     }
-    if (options.log_file.empty() || options.log == LogLevel::off) { return; }
+    if (options.log_file.empty() || options.log == LogLevel::off) { return ""; }
     if (rank != 0 && !one_file_a_process(options.log_file)) {
         log.level = static_cast<int>(LogLevel::off);
-        return;
+        return "";
     }
     const std::string path = expand_path(options.log_file, rank);
-    try {
-        auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-        log.logger->sinks() = {std::move(sink)};
-        log.logger->set_pattern("%Y-%m-%d %H:%M:%S.%e [" + std::to_string(rank) + "] %l: %v");
-        log.logger->flush_on(spdlog::level::debug);
-    } catch (const spdlog::spdlog_ex& error) {
-        write_log(LogLevel::warn, fmt::format("NODEAWARE_LOG_FILE: {}", error.what()));
-    }
+    const int file = open_for_lines(path);
+    if (file < 0) { return path + ": " + std::strerror(errno); }
+    log.logger->sinks() = {std::make_shared<FileSink>(file)};
+    log.logger->set_pattern("%Y-%m-%d %H:%M:%S.%e [" + std::to_string(rank) + "] %l: %v");
+    return "";
 }
 
 bool log_is_on(LogLevel level) {

@@ -13,8 +13,13 @@ namespace nodeaware {
 std::string expand_path(std::string_view pattern, int rank);
 
 /// Opens the log of this process. Before that, and after a file that cannot be opened, warnings go
-/// to stderr. With a file that is not one per process, only rank 0 writes.
-void open_log(const Options& options, int rank);
+/// to stderr. With a file that is not one per process, only rank 0 writes. Returns why the file
+/// could not be opened, or nothing.
+std::string open_log(const Options& options, int rank);
+
+/// Opens a file for lines to be added to, and makes it if there is none, but no folders. Does not
+/// wait for the reader of a pipe. Returns its descriptor, or -1 and errno.
+int open_for_lines(const std::string& path, int more_flags = 0);
 
 bool log_is_on(LogLevel level);
 void write_log(LogLevel level, std::string_view text);

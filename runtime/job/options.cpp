@@ -1,11 +1,12 @@
 #include "runtime/job/options.hpp"
 
+#include "tuning/text_file.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <numeric>
+#include <sstream>
 
 extern char** environ;
 
@@ -222,9 +223,11 @@ class Reader {
     }
 
     void read_file(const std::string& path) {
-        std::ifstream file(path);
-        if (!file) {
-            complain(path + ": " + std::strerror(errno) + " (named by NODEAWARE_CONFIG)");
+        std::istringstream file;
+        try {
+            file.str(tuning::read_text_file(path));
+        } catch (const tuning::FileError& error) {
+            complain(path + ": " + error.what() + " (named by NODEAWARE_CONFIG)");
             return;
         }
         std::string line;
@@ -241,7 +244,6 @@ class Reader {
             if (name.starts_with(prefix)) { name.remove_prefix(prefix.size()); }
             set(name, trimmed(text.substr(equals + 1)), where);
         }
-        if (file.bad()) { complain(path + ": " + std::strerror(errno)); }
     }
 
     void set(std::string_view name, std::string_view value, const std::string& source) {

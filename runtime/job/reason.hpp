@@ -18,8 +18,8 @@ enum class Reason {
     no_resources,
     no_neighbors,
     native_is_faster,
-    internal_failure,
     invalid_arguments,
+    nothing_to_move,
 };
 
 inline constexpr std::array<std::string_view, 12> reason_texts = {
@@ -33,8 +33,8 @@ inline constexpr std::array<std::string_view, 12> reason_texts = {
     "no private communicator or shared memory",
     "a rank without neighbours, which need not take part",
     "thought or measured to be faster so",
-    "an internal failure, see the log",
     "arguments that MPI will refuse",
+    "nothing to move",
 };
 
 inline constexpr size_t reason_count = reason_texts.size();

@@ -19,9 +19,21 @@ void Report::open(const World& world) {
     const Options& options = world.options;
     wants_times_ = options.report || !options.trace.empty();
     if (options.trace.empty()) { return; }
-    const std::string path = expand_path(options.trace, world.rank);
-    trace_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-    if (trace_ < 0) { log(LogLevel::warn, "NODEAWARE_TRACE: {}: {}", path, std::strerror(errno)); }
+    trace_ = open_for_lines(expand_path(options.trace, world.rank), O_TRUNC);
+    if (trace_ < 0) { trace_error_ = errno; }
+    complain_of_trace(world);
+}
+
+/// Collective over MPI_COMM_WORLD.
+void Report::complain_of_trace(const World& world) {
+    if (world.options.trace.empty()) { return; }
+    std::string complaint;
+    if (trace_error_ != 0) {
+        complaint = "NODEAWARE_TRACE: " + expand_path(world.options.trace, world.rank) + ": " +
+                    std::strerror(trace_error_);
+    }
+    world.complain_once(complaint);
+    trace_error_ = 0;
 }
 
 void Report::add(const CallRecord& record) {
@@ -54,8 +66,9 @@ void Report::write_trace(const CallRecord& record) {
         name_of(record.operation), record.strategy == nullptr ? "native" : record.strategy->name,
         text_of(record.reason), record.built, record.bytes, record.node_messages, record.node_bytes,
         record.sent_messages, record.sent_bytes, record.seconds);
+    errno = 0;
     if (write(trace_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-        log(LogLevel::warn, "NODEAWARE_TRACE: {}", std::strerror(errno));
+        trace_error_ = errno != 0 ? errno : ENOSPC; // a short write
         ::close(trace_);
         trace_ = -1;
     }
@@ -64,6 +77,7 @@ void Report::write_trace(const CallRecord& record) {
 void Report::close(const World& world, const std::vector<Note>& notes) {
     if (trace_ >= 0) { ::close(trace_); }
     trace_ = -1;
+    complain_of_trace(world);
     if (!world.options.report) { return; }
     std::vector<unsigned long long> mine;
     for (const Row& row : rows_) { mine.insert(mine.end(), row.begin(), row.end()); }

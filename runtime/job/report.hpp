@@ -30,7 +30,7 @@ struct CallRecord {
 /// Counts calls; threads may count at the same time.
 class Report {
   public:
-    /// Opens the trace of this rank if the options ask for one.
+    /// Opens the trace of this rank if the options ask for one. Collective over MPI_COMM_WORLD.
     void open(const World& world);
     bool wants_times() const { return wants_times_; }
     void add(const CallRecord& record);
@@ -61,6 +61,7 @@ class Report {
     using Row = std::array<std::atomic<uint64_t>, columns>;
 
     void write_trace(const CallRecord& record);
+    void complain_of_trace(const World& world);
 
     std::array<Row, operation_count> rows_{};
     std::array<std::atomic<uint64_t>, reason_count> reasons_{};
@@ -69,7 +70,8 @@ class Report {
     std::atomic<uint64_t> measured_calls_ = 0;
     std::atomic<uint64_t> learning_nanoseconds_ = 0;
     bool wants_times_ = false;
-    int trace_ = -1; ///< file descriptor
+    int trace_ = -1;      ///< file descriptor
+    int trace_error_ = 0; ///< errno: why there is no trace, until that has been said
 };
 
 } // namespace nodeaware

@@ -110,16 +110,9 @@ bool any_rank_has_threads_at_once() {
     return highest == MPI_THREAD_MULTIPLE;
 }
 
-void warn_of_useless_settings(const World& world, const MachineRanks& machine,
-                              const Binding& place) {
-    const auto& ppn = world.options.ppn;
-    if (!ppn.empty() && *std::max_element(ppn.begin(), ppn.end()) > machine.ranks()) {
-        log(LogLevel::warn,
-            "NODEAWARE_PPN asks for {} ranks on a virtual node, the machine of rank 0 has {}",
-            *std::max_element(ppn.begin(), ppn.end()), machine.ranks());
-    }
-    const bool bound = world.options.region == Region::socket ? place.socket >= 0 : place.numa >= 0;
-    if (world.options.region != Region::node && ppn.empty() && !bound) {
+void warn_of_useless_region(const Options& options, const Binding& place) {
+    const bool bound = options.region == Region::socket ? place.socket >= 0 : place.numa >= 0;
+    if (options.region != Region::node && options.ppn.empty() && !bound) {
         log(LogLevel::warn, "NODEAWARE_REGION needs ranks that are bound to cores; rank 0 is not: "
                             "regions are whole nodes "
                             "where ranks are not bound");
@@ -133,7 +126,10 @@ World World::discover() {
     MPI_CALL(Comm_rank, MPI_COMM_WORLD, &world.rank);
     MPI_CALL(Comm_size, MPI_COMM_WORLD, &world.size);
     world.options = read_and_broadcast(world.rank);
-    open_log(world.options, world.rank);
+    const std::string complaint = open_log(world.options, world.rank);
+    if (!world.options.log_file.empty()) {
+        world.complain_once(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
+    }
     if (world.options.disable) { return world; }
     const MachineRanks machine(world.rank);
     const Binding place = describe_machine().place;
@@ -142,12 +138,19 @@ World World::discover() {
                part_of_machine(world.options, place, machine.position(), machine.ranks()));
     world.threads_at_once = any_rank_has_threads_at_once();
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
-    if (world.rank == 0) { warn_of_useless_settings(world, machine, place); }
+    if (world.rank == 0) { warn_of_useless_region(world.options, place); }
     world.options.parameters.costs = load_costs(world);
     return world;
 }
 
-std::optional<std::vector<int>> World::nodes_of(MPI_Comm comm) const {
+void World::complain_once(const std::string& complaint) const {
+    const int mine = complaint.empty() ? size : rank;
+    int first = 0;
+    MPI_CALL(Allreduce, &mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == rank) { write_log(LogLevel::warn, complaint); }
+}
+
+std::optional<std::vector<int>> World::ranks_of(MPI_Comm comm) const {
     int count = 0;
     MPI_CALL(Comm_size, comm, &count);
     MPI_Group members = MPI_GROUP_NULL;
@@ -157,11 +160,20 @@ std::optional<std::vector<int>> World::nodes_of(MPI_Comm comm) const {
     std::vector<int> ours(static_cast<size_t>(count));
     MPI_CALL(Group_translate_ranks, members, count, theirs.data(), group, ours.data());
     MPI_CALL(Group_free, &members);
-    for (int& rank : ours) {
-        if (rank == MPI_UNDEFINED) { return std::nullopt; }
-        rank = node_of[static_cast<size_t>(rank)];
-    }
-    return ours;
+    const bool all_are_ours = std::find(ours.begin(), ours.end(), MPI_UNDEFINED) == ours.end();
+    return all_are_ours ? std::optional(std::move(ours)) : std::nullopt;
+}
+
+std::optional<std::vector<int>> World::nodes_of(MPI_Comm comm) const {
+    const auto ranks = ranks_of(comm);
+    return ranks ? std::optional(nodes_of(*ranks)) : std::nullopt;
+}
+
+std::vector<int> World::nodes_of(const std::vector<int>& ranks) const {
+    std::vector<int> nodes;
+    nodes.reserve(ranks.size());
+    for (const int rank : ranks) { nodes.push_back(node_of[static_cast<size_t>(rank)]); }
+    return nodes;
 }
 
 } // namespace nodeaware

@@ -23,9 +23,16 @@ struct World {
     /// BadSettings on rank 0 if they are wrong and strict.
     static World discover();
 
-    /// Nodes of the ranks of a communicator; nothing if it has ranks that do not belong to this
-    /// world. Throws MpiError.
+    /// The ranks of a communicator, by their ranks in MPI_COMM_WORLD; nothing if some do not belong
+    /// to this world. Throws MpiError.
+    std::optional<std::vector<int>> ranks_of(MPI_Comm comm) const;
+    /// Their nodes.
     std::optional<std::vector<int>> nodes_of(MPI_Comm comm) const;
+    std::vector<int> nodes_of(const std::vector<int>& ranks) const;
+
+    /// Warns of what is wrong on some ranks, in one line. Collective over MPI_COMM_WORLD;
+    /// `complaint` is empty where nothing is. Throws MpiError.
+    void complain_once(const std::string& complaint) const;
 };
 
 /// Some settings are wrong, and NODEAWARE_STRICT asks to end the job.

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -56,6 +57,32 @@ void complain(const char* what) {
     log(LogLevel::info, "shared memory: {}: {}", what, std::strerror(errno));
 }
 
+/// To grow a file beyond this limit would not only fail: SIGXFSZ ends the process.
+bool is_within_limit(size_t bytes) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0) {
+        complain("getrlimit");
+        return false;
+    }
+    if (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur) { return true; }
+    log(LogLevel::info, "shared memory: {} bytes are more than a file may have (ulimit -f)", bytes);
+    return false;
+}
+
+/// Removes the name of a file that has one.
+class Name {
+  public:
+    explicit Name(const char* path) : path_(path) {}
+    ~Name() {
+        if (path_ != nullptr && unlink(path_) != 0) { complain(path_); }
+    }
+    Name(const Name&) = delete;
+    Name& operator=(const Name&) = delete;
+
+  private:
+    const char* path_;
+};
+
 /// Anonymous memory that others reach through /proc. Not limited by the size of /dev/shm, which is
 /// often tiny in containers.
 File create_anonymous(size_t bytes, Announcement& announcement) {
@@ -83,21 +110,22 @@ File create_named(size_t bytes, Announcement& announcement) {
     if (getrandom(&random, sizeof random, 0) != sizeof random) {
         random = static_cast<uint64_t>(getpid());
     }
-    std::snprintf(announcement.path.data(), announcement.path.size(), "/dev/shm/nodeaware-%016llx",
+    std::array<char, 128> path{};
+    std::snprintf(path.data(), path.size(), "/dev/shm/nodeaware-%016llx",
                   static_cast<unsigned long long>(random));
-    File file(open(announcement.path.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    File file(open(path.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file.is_open()) {
-        complain(announcement.path.data());
+        complain(path.data());
         return file;
     }
-    if (const int error = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes));
-        error != 0) {
-        errno = error;
-        complain(announcement.path.data());
-        unlink(announcement.path.data());
+    errno = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes));
+    if (errno != 0 || !file.identify(announcement)) {
+        complain(path.data());
+        const Name unwanted(path.data());
         return File(-1);
     }
-    return file.identify(announcement) ? std::move(file) : File(-1);
+    announcement.path = path;
+    return file;
 }
 
 File open_announced(const Announcement& announcement) {
@@ -112,10 +140,25 @@ File open_announced(const Announcement& announcement) {
     return same ? std::move(file) : File(-1); // another process under the same number
 }
 
+using Creator = File (*)(size_t, Announcement&);
+
+/// A file made in one of the two ways, open on all members; on none if one of them cannot find it.
+File share(const LocalGroup& group, size_t bytes, Creator creator) {
+    Announcement announcement;
+    File file(-1);
+    if (group.is_leader() && is_within_limit(bytes)) { file = creator(bytes, announcement); }
+    const bool is_named = creator == create_named && file.is_open();
+    const Name name(is_named ? announcement.path.data() : nullptr); // for as long as they look
+    if (group.is_leader() && !file.is_open()) { announcement.path[0] = '\0'; }
+    group.broadcast(&announcement, sizeof announcement);
+    if (announcement.path[0] == '\0') { return File(-1); }
+    if (!group.is_leader()) { file = open_announced(announcement); }
+    return group.all(file.is_open()) ? std::move(file) : File(-1);
+}
+
 std::byte* map(const File& file, size_t bytes) {
-    if (!file.is_open()) { return nullptr; }
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                        file.descriptor(), 0);
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                              file.descriptor(), 0);
     if (memory == MAP_FAILED) {
         complain("mmap");
         return nullptr;
@@ -123,44 +166,19 @@ std::byte* map(const File& file, size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-using Creator = File (*)(size_t, Announcement&);
-
-/// Memory made by one of the two ways, mapped by all members or by none.
-std::byte* share(const LocalGroup& group, size_t bytes, Creator creator) {
-    Announcement announcement;
-    File file(-1);
-    if (group.is_leader()) {
-        file = creator(bytes, announcement);
-        if (!file.is_open()) { announcement.path[0] = '\0'; }
-    }
-    group.broadcast(&announcement, sizeof announcement);
-    std::byte* memory = nullptr;
-    if (announcement.path[0] != '\0') {
-        memory = group.is_leader() ? map(file, bytes) : map(open_announced(announcement), bytes);
-    }
-    const bool shared = group.all(memory != nullptr);
-    if (group.is_leader() && creator == create_named && announcement.path[0] != '\0') {
-        unlink(announcement.path.data());
-    }
-    if (!shared && memory != nullptr) {
-        munmap(memory, bytes);
-        memory = nullptr;
-    }
-    return memory;
-}
-
 } // namespace
 
 SharedMemory SharedMemory::create(const LocalGroup& group, size_t bytes) {
-    SharedMemory memory;
     for (const Creator creator : {create_anonymous, create_named}) {
-        memory.data_ = share(group, bytes, creator);
-        if (memory.data_ != nullptr) {
-            memory.size_ = bytes;
-            break;
-        }
+        const File file = share(group, bytes, creator);
+        if (!file.is_open()) { continue; }
+        SharedMemory memory;
+        memory.data_ = map(file, bytes);
+        memory.size_ = bytes;
+        // Who has no room for it has none for that of the other way.
+        return group.all(memory.data_ != nullptr) ? std::move(memory) : SharedMemory();
     }
-    return memory;
+    return {};
 }
 
 SharedMemory::~SharedMemory() {

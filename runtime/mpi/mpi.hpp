@@ -11,6 +11,7 @@
     X(Abort)                                                                                       \
     X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
+    X(Alltoall)                                                                                    \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Bsend)                                                                                       \

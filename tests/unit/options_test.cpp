@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -126,6 +127,13 @@ TEST(Options, BadFilesAreNamedWithTheirLines) {
     const ReadOptions missing = read_options({"NODEAWARE_CONFIG=/does/not/exist"});
     ASSERT_EQ(missing.complaints.size(), 1U);
     EXPECT_NE(missing.complaints[0].find("No such file"), std::string::npos);
+    const TemporaryFile pipe("");
+    ASSERT_EQ(std::remove(pipe.path().c_str()), 0);
+    ASSERT_EQ(mkfifo(pipe.path().c_str(), 0600), 0);
+    const ReadOptions waiting = read_options({"NODEAWARE_CONFIG=" + pipe.path()});
+    ASSERT_EQ(waiting.complaints.size(), 1U);
+    EXPECT_EQ(waiting.complaints[0],
+              pipe.path() + ": expected a regular file (named by NODEAWARE_CONFIG)");
 }
 
 TEST(Options, SettingsSurviveTheJourneyToOtherRanks) {

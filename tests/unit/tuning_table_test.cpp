@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nodeaware::tuning {
@@ -211,6 +212,13 @@ TEST(TableFile, ABadTableIsReplacedByTheDefault) {
     EXPECT_EQ(find_table_or_default("").complaint, "");
     const std::string here = fs::temp_directory_path();
     EXPECT_TRUE(find_table_or_default(here).complaint.starts_with(here + ": cannot be read"));
+
+    const std::string pipe = here + "/nodeaware-pipe-" + std::to_string(getpid()) + ".json";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string complaint = find_table_or_default(pipe).complaint;
+    fs::remove(pipe);
+    EXPECT_TRUE(complaint.starts_with(pipe + ": cannot be read: expected a regular file"))
+        << complaint;
 }
 
 } // namespace nodeaware::tuning

@@ -1,0 +1,218 @@
+#include "runtime/collectives/call.hpp"
+
+#include "runtime/collectives/execute.hpp"
+#include "runtime/collectives/nonblocking.hpp"
+#include "runtime/communicators/self_communicator.hpp"
+#include "runtime/job/log.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/requests/library.hpp"
+#include "strategies/forecast.hpp"
+
+#include <new>
+#include <utility>
+
+namespace nodeaware {
+
+namespace {
+
+void count_native_messages(const InnerCommunicator& inner, const Exchange& exchange,
+                           CallRecord& record) {
+    if (!library->report.wants_times()) { return; }
+    const Topology& topology = inner.topology();
+    const int node = topology.node_of(inner.rank());
+    for (const Outgoing& message : exchange.traffic.outgoing) {
+        record.bytes += message.bytes;
+        if (topology.node_of(message.peer) == node) { continue; }
+        ++record.node_messages;
+        record.node_bytes += message.bytes;
+    }
+}
+
+/// The communicator of a call; nullptr if its handle is none. Then MPI has called the error
+/// handler, as it would for the call itself, and `*result` is what the call returns.
+Communicator* find_communicator(MPI_Comm comm, int* result) {
+    try {
+        return &Communicator::as_it_is(comm);
+    } catch (const MpiError& error) {
+        *result = error.code;
+        return nullptr;
+    }
+}
+
+/// What this rank alone can say about a call: none if it may go on with the others. Then the
+/// messages are listed. Throws MpiError and std::bad_alloc.
+Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
+                  Form form, Exchange& exchange, uint64_t& uniform_bytes) {
+    BlockNumbers numbers{communicator.size(), communicator.size(), communicator.rank()};
+    if (arguments.is_with_neighbors) {
+        const Neighbors& neighbors = communicator.neighbors(comm, exchange.operation);
+        if (neighbors.topology == MPI_UNDEFINED) { return Reason::invalid_arguments; }
+        numbers = {static_cast<int>(neighbors.destinations.size()),
+                   static_cast<int>(neighbors.sources.size()), 0};
+    }
+    const Examined examined = examine(arguments, numbers, form);
+    if (examined == Examined::refused) { return Reason::invalid_arguments; }
+    if (examined == Examined::empty) { return Reason::nothing_to_move; }
+    look_for_devices();
+    uniform_bytes = arguments.list(comm, communicator, exchange);
+    return Reason::none;
+}
+
+/// What has failed in the library becomes an error of the application's call.
+int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
+    int code = MPI_ERR_INTERN;
+    if (const auto* in_mpi = dynamic_cast<const MpiError*>(&error)) { code = in_mpi->code; }
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) { code = MPI_ERR_NO_MEM; }
+    log(LogLevel::warn, "{}: {}", name_of(operation), error.what());
+    mpi.Comm_call_errhandler(comm, code);
+    return code;
+}
+
+} // namespace
+
+Call::Call(Operation operation, MPI_Comm comm, const ExchangeArguments& arguments)
+    : comm_(comm), arguments_(arguments) {
+    record_.operation = operation;
+}
+
+bool Call::run(int* result) {
+    const auto start = Clock::now();
+    Selected selected;
+    try {
+        library->progress.before_blocking();
+        record_.reason = attempt(result, selected);
+    } catch (const std::exception& error) {
+        record_.reason = Reason::none;
+        *result = raise(comm_, record_.operation, error);
+    }
+    if (record_.reason != Reason::none) {
+        left_to_mpi = {selected, record_, start, nullptr};
+        return false;
+    }
+    if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
+    library->report.add(record_);
+    return true;
+}
+
+Reason Call::attempt(int* result, Selected& selected) {
+    const Choice& choice = library->world.options.choice(record_.operation);
+    if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
+    if (comm_ == MPI_COMM_NULL) { return Reason::invalid_arguments; }
+    Communicator* const communicator = find_communicator(comm_, result);
+    if (communicator == nullptr) { return Reason::none; }
+    const Reason obstacle = communicator->look(comm_, library->world);
+    if (obstacle != Reason::none) { return obstacle; }
+    Exchange first;
+    const bool is_prepared = communicator->has_inner();
+    Exchange& exchange = is_prepared ? communicator->inner().exchange() : first;
+    exchange.clear();
+    exchange.operation = record_.operation;
+    uint64_t uniform_bytes = 0;
+    const Reason reason =
+        look_alone(comm_, *communicator, arguments_, Form::blocking, exchange, uniform_bytes);
+    if (reason != Reason::none) { return reason; }
+    if (exchange.in_place) { stage_outgoing(exchange, self_communicator()); }
+    number_memory(exchange);
+    return run_with_others(choice, *communicator, exchange, uniform_bytes, result, selected);
+}
+
+/// Collective over the communicator.
+Reason Call::run_with_others(const Choice& choice, Communicator& communicator, Exchange& exchange,
+                             uint64_t uniform_bytes, int* result, Selected& selected) {
+    communicator.prepare(comm_, library->world);
+    const Reason obstacle = communicator.obstacle(record_.operation);
+    if (obstacle != Reason::none) { return obstacle; }
+    InnerCommunicator& inner = communicator.inner();
+    count_native_messages(inner, exchange, record_);
+    selected = communicator.selection().select(inner, record_.operation, choice, uniform_bytes);
+    record_.is_measured = selected.is_measured;
+    record_.learning_seconds = selected.learning_seconds;
+    if (selected.strategy == nullptr) { return Reason::native_is_faster; }
+    record_.strategy = selected.strategy;
+    *result = execute(comm_, inner, exchange, selected, record_);
+    if (selected.is_measured) { selected.learn_time(); }
+    return Reason::none;
+}
+
+NonblockingCall::NonblockingCall(Operation operation, MPI_Comm comm,
+                                 const ExchangeArguments& arguments, bool is_persistent,
+                                 MPI_Request* request)
+    : comm_(comm), arguments_(arguments), is_persistent_(is_persistent), request_(request) {
+    record_.operation = operation;
+}
+
+bool NonblockingCall::run(int* result) {
+    const auto start = Clock::now();
+    try {
+        record_.reason = attempt(result);
+    } catch (const std::exception& error) {
+        record_.reason = Reason::none;
+        *result = raise(comm_, record_.operation, error);
+    }
+    if (record_.reason == Reason::none) { return true; }
+    left_to_mpi = {{}, record_, start, unprepared_};
+    return false;
+}
+
+Reason NonblockingCall::attempt(int* result) {
+    const Choice& choice = library->world.options.choice(record_.operation);
+    if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
+    if (comm_ == MPI_COMM_NULL || request_ == nullptr) { return Reason::invalid_arguments; }
+    Communicator* const communicator = find_communicator(comm_, result);
+    if (communicator == nullptr) { return Reason::none; }
+    const Reason obstacle = communicator->look(comm_, library->world);
+    if (obstacle != Reason::none) { return obstacle; }
+    // Making a persistent request may wait for others, beginning an operation must not.
+    if (!is_persistent_ && (communicator->context() == nullptr ||
+                            communicator->obstacle(record_.operation) != Reason::none)) {
+        return why_not(*communicator);
+    }
+    Exchange exchange;
+    exchange.operation = record_.operation;
+    uint64_t uniform_bytes = 0;
+    const Reason reason =
+        look_alone(comm_, *communicator, arguments_,
+                   is_persistent_ ? Form::persistent : Form::nonblocking, exchange, uniform_bytes);
+    if (reason != Reason::none) { return reason; }
+    if (is_persistent_) {
+        Communicator::with_context(comm_, library->world);
+        if (communicator->context() == nullptr ||
+            communicator->obstacle(record_.operation) != Reason::none) {
+            return why_not(*communicator);
+        }
+    }
+    *result = MPI_SUCCESS;
+    return begin(choice, *communicator, std::move(exchange), uniform_bytes);
+}
+
+Reason NonblockingCall::why_not(Communicator& communicator) {
+    for (const Reason reason :
+         {communicator.context_obstacle(), communicator.obstacle(record_.operation)}) {
+        if (reason != Reason::not_prepared && reason != Reason::none) { return reason; }
+    }
+    unprepared_ = &communicator;
+    return Reason::not_prepared;
+}
+
+Reason NonblockingCall::begin(const Choice& choice, Communicator& communicator, Exchange exchange,
+                              uint64_t uniform_bytes) {
+    const InnerCommunicator& inner = communicator.inner();
+    count_native_messages(inner, exchange, record_);
+    if (choice.kind == Choice::Kind::automatic && uniform_bytes > 0 &&
+        !gathering_pays(inner.topology(), uniform_bytes, inner.parameters().costs)) {
+        return Reason::native_is_faster;
+    }
+    static const Strategy* const gathered = find_strategy("gathered");
+    record_.strategy = gathered;
+    const auto& context = communicator.context();
+    if (is_persistent_) {
+        library->nonblocking->make_persistent(context, std::move(exchange), record_, comm_,
+                                              request_);
+    } else {
+        if (exchange.in_place) { stage_outgoing(exchange, self_communicator()); }
+        library->nonblocking->begin(context, std::move(exchange), record_, comm_, request_);
+    }
+    return Reason::none;
+}
+
+} // namespace nodeaware
