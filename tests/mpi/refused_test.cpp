@@ -101,8 +101,8 @@ class Refused {
             expect_class(MPI_Bcast(&value, -1, MPI_INT, 0, comm_), MPI_ERR_COUNT, "MPI_Bcast");
             break;
         case 1:
-            expect_class(MPI_Allreduce(&value, &other, 1, MPI_DATATYPE_NULL, MPI_SUM, comm_),
-                         MPI_ERR_TYPE, "MPI_Allreduce");
+            expect_class(MPI_Allreduce(&value, &other, -2, MPI_INT, MPI_SUM, comm_), MPI_ERR_COUNT,
+                         "MPI_Allreduce");
             break;
         default:
             expect_class(MPI_Reduce(&value, &other, 1, MPI_INT, MPI_SUM, harness_.size(), comm_),

@@ -24,6 +24,8 @@ program mpi_f08_test
 #else
   type(MPI_Comm) :: graph
   type(MPI_Datatype) :: type
+  type(MPI_File) :: file
+  type(MPI_Status) :: status
   type(MPI_Datatype), allocatable :: types(:)
 #include "exchanges.inc"
 #endif

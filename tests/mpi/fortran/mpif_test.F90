@@ -13,7 +13,7 @@ program mpif_test
   integer :: requests(5), message, status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 5)
 #include "messages.inc"
 #else
-  integer :: graph, type
+  integer :: graph, type, file, status(MPI_STATUS_SIZE)
   integer, allocatable :: types(:)
 #include "exchanges.inc"
 #endif
