@@ -196,7 +196,7 @@ void Blocking::windows() {
 void Blocking::files(const std::string& folder) {
     MPI_File file = MPI_FILE_NULL;
     MPI_Status status;
-    const std::string name = folder + "/blocking_test";
+    const std::string name = folder + "/blocking_test.data";
     std::vector<int> data(8, rank_);
     const auto at = static_cast<MPI_Offset>(sizeof(int) * 8) * rank_;
 #define FILE_FUNCTION(function, ...) before(#function, [&] { MPI_##function(__VA_ARGS__); })

@@ -101,7 +101,7 @@ class Refused {
             expect_class(MPI_Bcast(&value, -1, MPI_INT, 0, comm_), MPI_ERR_COUNT, "MPI_Bcast");
             break;
         case 1:
-            expect_class(MPI_Allreduce(&value, &other, -2, MPI_INT, MPI_SUM, comm_), MPI_ERR_COUNT,
+            expect_class(MPI_Allreduce(&value, &other, 1, MPI_INT, MPI_OP_NULL, comm_), MPI_ERR_OP,
                          "MPI_Allreduce");
             break;
         default:
