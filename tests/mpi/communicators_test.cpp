@@ -86,6 +86,29 @@ void nested(Harness& harness) {
     }
 }
 
+/// As many as MPICH can have, nearly, in orders that differ: the library must leave the application
+/// its communicators, and not search for long among its own.
+void many_alive(Harness& harness) {
+#ifdef OPEN_MPI
+    constexpr int number = 600;
+#else
+    constexpr int number = 1900;
+#endif
+    std::vector<MPI_Comm> comms(number, MPI_COMM_NULL);
+    Random random(7);
+    for (int i = 0; i < number; ++i) {
+        std::vector<int> keys(static_cast<size_t>(harness.size()));
+        for (int& key : keys) { key = draw(random, 0, 1000); }
+        MPI_Comm& comm = comms[static_cast<size_t>(i)];
+        MPI_Comm_split(MPI_COMM_WORLD, 0, keys[static_cast<size_t>(harness.rank())], &comm);
+        exchange(harness, comm, i, "one of very many communicators");
+    }
+    for (int i = 0; i < number; i += 50) {
+        exchange(harness, comms[static_cast<size_t>(i)], i, "one of very many communicators again");
+    }
+    for (MPI_Comm& comm : comms) { MPI_Comm_free(&comm); }
+}
+
 int copies = 0;
 int deletions = 0;
 
@@ -182,5 +205,6 @@ int main(int argc, char** argv) {
     nested(harness);
     intercommunicator(harness);
     many(harness);
+    many_alive(harness);
     return harness.finish();
 }

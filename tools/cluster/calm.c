@@ -21,6 +21,7 @@
 #include "calm.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -53,16 +54,31 @@ static _Thread_local struct {
     int unpolled_yields;  // calls of sched_yield since the last poll
 } self;
 
+struct search {
+    const char* name;
+    void* function;
+};
+
+static int search_object(struct dl_phdr_info* object, size_t size, void* data) {
+    (void)size;
+    struct search* search = data;
+    // The program itself has no name here; it is on RTLD_NEXT's path.
+    void* library = *object->dlpi_name ? dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!library) return 0;
+    void* found = dlsym(library, search->name);
+    dlclose(library);
+    Dl_info own, where;
+    bool is_own = found && dladdr(__extension__(void*) search_object, &own) &&
+                  dladdr(found, &where) && where.dli_fbase == own.dli_fbase;
+    if (found && !is_own) search->function = found;
+    return search->function != NULL;
+}
+
 CalmFunction calm_next(const char* name) {
-    void* function = dlsym(RTLD_NEXT, name);
-    // A library loaded by dlopen with local scope (Python's mpi4py) is not on RTLD_NEXT's path.
-    static const char* const libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12",
-                                            "libmpi.so.40"};
-    for (size_t i = 0; !function && i < sizeof libraries / sizeof *libraries; i++) {
-        void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library) function = dlsym(library, name);
-    }
-    return __extension__(CalmFunction) function; // POSIX promises what ISO C does not
+    struct search search = {name, dlsym(RTLD_NEXT, name)};
+    // What was loaded by dlopen with local scope (Python's mpi4py) is not on RTLD_NEXT's path.
+    if (!search.function) dl_iterate_phdr(search_object, &search);
+    return __extension__(CalmFunction) search.function; // POSIX promises what ISO C does not
 }
 
 static long number_from_environment(const char* name, long otherwise) {

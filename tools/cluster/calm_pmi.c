@@ -52,15 +52,16 @@ CALM_EXPORT void ucp_worker_destroy(void* worker) {
     next(worker);
 }
 
-CALM_EXPORT int MPI_Finalize(void) {
+// `name` is MPI_Finalize or PMPI_Finalize. Without MPI in the process this is an error of MPI's kind.
+static int finalize(const char* name) {
+    int (*next)(void) = (int (*)(void))calm_next(name);
     finalizing = true;
-    return ((int (*)(void))calm_next("MPI_Finalize"))();
+    return next ? next() : 1;
 }
 
-CALM_EXPORT int PMPI_Finalize(void) {
-    finalizing = true;
-    return ((int (*)(void))calm_next("PMPI_Finalize"))();
-}
+CALM_EXPORT int MPI_Finalize(void) { return finalize("MPI_Finalize"); }
+
+CALM_EXPORT int PMPI_Finalize(void) { return finalize("PMPI_Finalize"); }
 
 static void progress_until_readable(int file) {
     struct pollfd answer = {file, POLLIN, 0};
