@@ -73,8 +73,21 @@ int InnerCommunicator::alive() { return all_alive; }
 
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
 
+MPI_Comm InnerCommunicator::second_comm() {
+    if (second_comm_ != MPI_COMM_NULL) { return second_comm_; }
+    try {
+        second_comm_ = create_private(comm_);
+    } catch (const MpiError& error) { log(LogLevel::info, "{}", error.what()); }
+    const int mine = second_comm_ != MPI_COMM_NULL ? 1 : 0;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm_);
+    if (all == 0 && mine != 0) { mpi.Comm_free(&second_comm_); }
+    return second_comm_;
+}
+
 InnerCommunicator::~InnerCommunicator() {
     if (communicators_are_left || is_left_) { return; }
+    if (second_comm_ != MPI_COMM_NULL) { mpi.Comm_free(&second_comm_); }
     mpi.Comm_free(&comm_);
     --all_alive;
 }

@@ -35,6 +35,9 @@ class InnerCommunicator {
 
     const std::vector<int>& members() const { return members_; } ///< ranks in MPI_COMM_WORLD
     MPI_Comm comm() const { return comm_; }
+    /// Another one, for messages whose tags leave no room for others. Made when it is first wanted;
+    /// collective then. MPI_COMM_NULL if it cannot be had, on all ranks.
+    MPI_Comm second_comm();
     int rank() const { return rank_; }
     int size() const { return topology_.ranks(); }
     const Topology& topology() const { return topology_; }
@@ -66,6 +69,7 @@ class InnerCommunicator {
     bool create_arena();
 
     MPI_Comm comm_;
+    MPI_Comm second_comm_ = MPI_COMM_NULL;
     std::vector<int> members_;
     int rank_ = 0;
     Topology topology_;

@@ -1,6 +1,8 @@
 #include "runtime/memory/datatype.hpp"
 
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/elements.hpp"
+#include "runtime/mpi/tags.hpp"
 
 #include <climits>
 
@@ -174,21 +176,40 @@ bool is_dense(MPI_Datatype handle) {
     return dense;
 }
 
+/// The `first`-th element of the memory and those behind it.
+void* element_of(const UserMemory& memory, MPI_Count first) {
+    return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(memory.address) +
+                                   first * inspect(memory.type).extent);
+}
+
 /// MPI_Pack and MPI_Unpack count bytes with int: moves a memory of any size in parts that fit.
-/// `move` takes the address of some elements, their number, and the packed bytes.
-template <class Bytes, class Move>
-void move_in_parts(const UserMemory& memory, Bytes* bytes, Move move) {
+/// `move` takes the address of some elements, their number, and the packed bytes; `move_large` one
+/// element that is too large for that.
+template <class Bytes, class Move, class MoveLarge>
+void move_in_parts(const UserMemory& memory, Bytes* bytes, Move move, MoveLarge move_large) {
     const uint64_t element = memory.bytes / static_cast<uint64_t>(memory.count);
     const auto most = static_cast<MPI_Count>(std::max<uint64_t>(1, (INT_MAX / 2) / element));
-    const MPI_Count extent = inspect(memory.type).extent;
     for (MPI_Count done = 0; done < memory.count;) {
         const MPI_Count part = std::min(most, memory.count - done);
-        auto* address =
-            reinterpret_cast<void*>(reinterpret_cast<intptr_t>(memory.address) + done * extent);
-        move(address, static_cast<int>(part), bytes + static_cast<uint64_t>(done) * element,
-             static_cast<int>(static_cast<uint64_t>(part) * element));
+        void* const address = element_of(memory, done);
+        Bytes* const packed = bytes + static_cast<uint64_t>(done) * element;
+        if (element > INT_MAX) {
+            move_large(address, packed, element);
+        } else {
+            move(address, static_cast<int>(part), packed,
+                 static_cast<int>(static_cast<uint64_t>(part) * element));
+        }
         done += part;
     }
+}
+
+/// Copies between two memories by a message to itself.
+void send_to_self(const void* from, const Elements& sent, void* to, const Elements& received,
+                  MPI_Comm comm) {
+    int rank = 0;
+    MPI_CALL(Comm_rank, comm, &rank);
+    MPI_CALL(Sendrecv, from, sent.count(), sent.type(), rank, tags::to_itself, to, received.count(),
+             received.type(), rank, tags::to_itself, comm, MPI_STATUS_IGNORE);
 }
 
 } // namespace
@@ -226,10 +247,15 @@ void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm)
         std::copy_n(memory.dense, memory.bytes, bytes);
         return;
     }
-    move_in_parts(memory, bytes, [&](void* address, int count, std::byte* part, int size) {
-        int position = 0;
-        MPI_CALL(Pack, address, count, memory.type, part, size, &position, comm);
-    });
+    move_in_parts(
+        memory, bytes,
+        [&](void* address, int count, std::byte* part, int size) {
+            int position = 0;
+            MPI_CALL(Pack, address, count, memory.type, part, size, &position, comm);
+        },
+        [&](void* address, std::byte* part, uint64_t size) {
+            send_to_self(address, Elements(1, memory.type), part, Elements(size), comm);
+        });
 }
 
 void unpack_user_memory(const UserMemory& memory, const std::byte* bytes, MPI_Comm comm) {
@@ -238,31 +264,43 @@ void unpack_user_memory(const UserMemory& memory, const std::byte* bytes, MPI_Co
         std::copy_n(bytes, memory.bytes, memory.dense);
         return;
     }
-    move_in_parts(memory, bytes, [&](void* address, int count, const std::byte* part, int size) {
-        int position = 0;
-        MPI_CALL(Unpack, part, size, &position, address, count, memory.type, comm);
-    });
+    move_in_parts(
+        memory, bytes,
+        [&](void* address, int count, const std::byte* part, int size) {
+            int position = 0;
+            MPI_CALL(Unpack, part, size, &position, address, count, memory.type, comm);
+        },
+        [&](void* address, const std::byte* part, uint64_t size) {
+            send_to_self(part, Elements(size), address, Elements(1, memory.type), comm);
+        });
+}
+
+void unpack_part(const UserMemory& memory, const std::byte* bytes, uint64_t size, MPI_Comm comm) {
+    if (size == 0) { return; }
+    if (memory.dense != nullptr) {
+        std::copy_n(bytes, size, memory.dense);
+        return;
+    }
+    const uint64_t element = memory.bytes / static_cast<uint64_t>(memory.count);
+    UserMemory whole = memory;
+    whole.count = static_cast<MPI_Count>(size / element);
+    whole.bytes = size / element * element;
+    unpack_user_memory(whole, bytes, comm);
+    if (size == whole.bytes) { return; }
+    // MPI knows how to fill part of an element.
+    send_to_self(bytes + whole.bytes, Elements(size - whole.bytes), element_of(memory, whole.count),
+                 Elements(1, memory.type), comm);
 }
 
 int begin_send(const UserMemory& memory, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
-#ifdef NODEAWARE_MPI_LARGE_COUNTS
-    if (memory.count > INT_MAX) {
-        return mpi.Isend_c(memory.address, memory.count, memory.type, peer, tag, comm, request);
-    }
-#endif
-    return mpi.Isend(memory.address, static_cast<int>(memory.count), memory.type, peer, tag, comm,
-                     request);
+    const Elements elements(memory.count, memory.type);
+    return mpi.Isend(memory.address, elements.count(), elements.type(), peer, tag, comm, request);
 }
 
 int begin_receive(const UserMemory& memory, int peer, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-#ifdef NODEAWARE_MPI_LARGE_COUNTS
-    if (memory.count > INT_MAX) {
-        return mpi.Irecv_c(memory.address, memory.count, memory.type, peer, tag, comm, request);
-    }
-#endif
-    return mpi.Irecv(memory.address, static_cast<int>(memory.count), memory.type, peer, tag, comm,
-                     request);
+    const Elements elements(memory.count, memory.type);
+    return mpi.Irecv(memory.address, elements.count(), elements.type(), peer, tag, comm, request);
 }
 
 } // namespace nodeaware

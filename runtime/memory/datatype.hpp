@@ -33,9 +33,11 @@ struct UserMemory {
 UserMemory user_memory(void* address, MPI_Count count, const Datatype& type);
 
 /// Copies the whole memory into `bytes` (memory.bytes long), in the order in which MPI would send
-/// them, and back. `comm` is any communicator. Throw MpiError.
+/// them, and back. `comm` is any communicator of the library. Throw MpiError.
 void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm);
 void unpack_user_memory(const UserMemory& memory, const std::byte* bytes, MPI_Comm comm);
+/// The same for the first `size` bytes only.
+void unpack_part(const UserMemory& memory, const std::byte* bytes, uint64_t size, MPI_Comm comm);
 
 /// MPI_Isend and MPI_Irecv of the memory.
 int begin_send(const UserMemory& memory, int peer, int tag, MPI_Comm comm, MPI_Request* request);

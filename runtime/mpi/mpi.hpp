@@ -93,6 +93,7 @@
     X(Type_commit)                                                                                 \
     X(Type_contiguous)                                                                             \
     X(Type_create_keyval)                                                                          \
+    X(Type_create_struct)                                                                          \
     X(Type_dup)                                                                                    \
     X(Type_free)                                                                                   \
     X(Type_get_attr)                                                                               \

@@ -33,6 +33,7 @@ inline constexpr int first_nonblocking = 32768;
 
 inline constexpr int setup = 32000;
 inline constexpr int never_used = 32001;
+inline constexpr int to_itself = 32702; ///< a message of a rank to itself, received at once
 
 /// Of the `number`-th engine that moves point-to-point messages on the communicator. Few run at the
 /// same time.

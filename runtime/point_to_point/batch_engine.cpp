@@ -1,7 +1,5 @@
 #include "runtime/point_to_point/batch_engine.hpp"
 
-#include "runtime/job/log.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -9,43 +7,29 @@ namespace nodeaware {
 
 namespace {
 
-/// Larger messages count in blocks, for MPI counts are int. Each has one entry.
-constexpr uint64_t largest_plain = uint64_t{1} << 30;
-constexpr int block_bytes = 1 << 20;
-
-class BlockType {
-  public:
-    BlockType() {
-        MPI_CALL(Type_contiguous, block_bytes, MPI_BYTE, &handle_);
-        MPI_CALL(Type_commit, &handle_);
-    }
-    ~BlockType() { mpi.Type_free(&handle_); }
-    BlockType(const BlockType&) = delete;
-    BlockType& operator=(const BlockType&) = delete;
-    MPI_Datatype handle() const { return handle_; }
-
-  private:
-    MPI_Datatype handle_ = MPI_DATATYPE_NULL;
-};
-
 uint64_t number_of(int destination, uint32_t sequence) {
     return uint64_t{static_cast<uint32_t>(destination)} << 32 | sequence;
+}
+
+/// One thing more for the application to wait for.
+std::shared_ptr<PendingSend> await_one(std::shared_ptr<PendingSend>& pending) {
+    if (pending == nullptr) { pending = std::make_shared<PendingSend>(); }
+    ++pending->awaited;
+    return pending;
 }
 
 } // namespace
 
 BatchEngine::BatchEngine(std::shared_ptr<InnerCommunicator> inner, Containers containers,
-                         SharedMemory memory, Settings settings)
-    : inner_(std::move(inner)), topology_(inner_->topology()), containers_(std::move(containers)),
-      memory_(std::move(memory)), settings_(std::move(settings)), comm_(inner_->comm()),
-      rank_(inner_->rank()), node_(topology_.node_of(rank_)), receives_(settings_.self),
+                         SharedMemory memory, Payloads payloads, Settings settings)
+    : inner_(std::move(inner)), topology_(inner_->topology()), memory_(std::move(memory)),
+      containers_(std::move(containers)), settings_(std::move(settings)), comm_(inner_->comm()),
+      rank_(inner_->rank()), node_(topology_.node_of(rank_)),
+      receives_(settings_.self, topology_.ranks(), std::move(payloads)),
+      incoming_(comm_, settings_.tag), outgoing_(comm_, settings_.tag),
+      credits_({.window = receives_.payloads().window()}),
       sequences_(static_cast<size_t>(topology_.ranks()), 0) {
     containers_.attach(memory_.data());
-    receives_.count_sources(topology_.ranks());
-}
-
-BatchEngine::~BatchEngine() {
-    for (Outgoing& message : outgoing_) { mpi.Wait(&message.request, MPI_STATUS_IGNORE); }
 }
 
 void BatchEngine::write(const UserMemory& memory, const wire::Entry& entry, std::byte* to) {
@@ -53,45 +37,103 @@ void BatchEngine::write(const UserMemory& memory, const wire::Entry& entry, std:
     pack_user_memory(memory, to + sizeof entry, comm_);
 }
 
-std::optional<uint64_t> BatchEngine::send(const UserMemory& memory, int destination, int tag,
-                                          bool synchronous) {
-    wire::Entry entry{rank_, tag, sequences_[static_cast<size_t>(destination)], 0, memory.bytes};
-    if (synchronous) { entry.flags = wire::synchronous; }
-    if (synchronous || !contribute(memory, entry, destination)) {
-        std::vector<std::byte> bytes(wire::size_of(memory.bytes));
-        write(memory, entry, bytes.data());
-        ++counts_.direct;
-        const batches::Stream stream{destination, tag, memory.bytes};
-        const bool is_expected = settings_.learned.count(stream) > 0 && !containers_.has(stream);
-        if (!is_expected) { ++counts_.unexpected; }
-        send_bytes(std::move(bytes), destination);
-    }
-    ++sequences_[static_cast<size_t>(destination)];
+BatchEngine::Way BatchEngine::way_of(uint64_t bytes, const Channel& channel) const {
+    const bool is_worth_a_copy = bytes <= surely_eager || (bytes <= settings_.bytes_worth_a_copy &&
+                                                           credits_.may_copy(channel, bytes));
+    if (is_worth_a_copy) { return Way::copied; }
+    const Payloads& payloads = receives_.payloads();
+    const bool may_go_straight = payloads.window() > 0 && credits_.may_go_straight(channel) &&
+                                 payloads.tag(channel.second, credits_.next(channel));
+    return may_go_straight ? Way::straight : Way::copied_without_credit;
+}
+
+bool BatchEngine::may_send(uint64_t bytes, int destination, int tag) const {
     const Channel channel{destination, tag};
-    const uint32_t index = sent_on_[channel]++;
-    if (!synchronous) { return std::nullopt; }
-    const uint64_t number = number_of(destination, entry.sequence);
-    if (index >= expected_on_[channel]) { unacknowledged_[number] = {channel, index, nullptr}; }
-    return number;
+    if (way_of(bytes, channel) != Way::copied_without_credit || credits_.must_fit(bytes)) {
+        return true;
+    }
+    const auto announced = announced_.find(channel);
+    return announced != announced_.end() && credits_.next(channel) < announced->second;
 }
 
-bool BatchEngine::is_acknowledged(uint64_t number) const {
-    return unacknowledged_.count(number) == 0;
+std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int destination, int tag,
+                                               Mode mode, bool is_blocking) {
+    const Channel channel{destination, tag};
+    const Way way = way_of(memory.bytes, channel);
+    const bool is_straight = way == Way::straight;
+    const bool is_synchronous = mode == Mode::synchronous;
+    const bool takes_credit = !is_straight && memory.bytes > surely_eager;
+    const Credits::Mark mark = credits_.mark(channel, takes_credit ? memory.bytes : 0);
+    uint32_t& sequence = sequences_[static_cast<size_t>(destination)];
+    wire::Entry entry{rank_, tag, sequence, 0, memory.bytes};
+    if (is_straight) { entry.flags |= wire::straight; }
+    if (mark.is_wanted || is_synchronous) { entry.flags |= wire::tells_match; }
+    std::shared_ptr<PendingSend> pending;
+    if (is_straight) { send_payload(memory, channel, mode, pending); }
+    if (is_straight || is_synchronous || !contribute(memory, entry, destination)) {
+        send_alone(memory, entry, destination, is_blocking);
+    }
+    if ((entry.flags & wire::tells_match) != 0) {
+        await_match(mark, sequence, is_synchronous, pending);
+    }
+    credits_.note_sent(mark);
+    ++sequence;
+    return pending;
 }
 
-void BatchEngine::when_acknowledged(uint64_t number, std::function<void()> then) {
-    const auto waiting = unacknowledged_.find(number);
-    if (waiting == unacknowledged_.end()) {
-        then();
+/// Before anything else of the message, for MPI may refuse it.
+void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel, Mode mode,
+                               std::shared_ptr<PendingSend>& pending) {
+    const Payloads& payloads = receives_.payloads();
+    const int tag = payloads.tag(channel.second, credits_.next(channel)).value_or(0);
+    std::vector<std::byte> copy;
+    UserMemory sent = memory;
+    const bool is_buffered = mode == Mode::buffered;
+    if (is_buffered) {
+        copy.resize(memory.bytes);
+        pack_user_memory(memory, copy.data(), comm_);
+        sent = {copy.data(), static_cast<MPI_Count>(copy.size()), MPI_BYTE, copy.size(),
+                copy.data()};
+    }
+    const MPI_Request request = payloads->send(sent, channel.first, tag);
+    payload_sends_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
+    ++counts_.straight;
+    // Others of its batch count with it.
+    static_cast<void>(containers_.next_reservation({channel.first, channel.second, memory.bytes}));
+}
+
+void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
+                              std::shared_ptr<PendingSend>& pending) {
+    Untold& untold = untold_[number_of(mark.channel.first, sequence)];
+    untold.mark = mark;
+    const auto announced = announced_.find(mark.channel);
+    const bool will_match = announced != announced_.end() && mark.number < announced->second;
+    if (is_synchronous && !will_match) { untold.pending = await_one(pending); }
+}
+
+/// A message that does not travel in a container, or an envelope.
+void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
+                             bool is_blocking) {
+    const bool is_envelope = (entry.flags & wire::straight) != 0;
+    std::vector<std::byte> bytes(wire::size_of(entry));
+    write(is_envelope ? UserMemory{} : memory, entry, bytes.data());
+    ++counts_.direct;
+    const batches::Stream stream{destination, entry.tag, memory.bytes};
+    const bool is_expected = settings_.learned.count(stream) > 0 && !containers_.has(stream);
+    if (!is_expected) { ++counts_.unexpected; }
+    if (is_blocking && bytes.size() <= surely_eager) {
+        // Returns when a send of the application would, and has left by then.
+        MPI_CALL(Send, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, destination,
+                 settings_.tag, comm_);
     } else {
-        waiting->second.then = std::move(then);
+        outgoing_.send(std::move(bytes), destination);
     }
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
     const auto place = containers_.next_reservation({destination, entry.tag, entry.bytes});
     if (!place) { return false; }
-    std::byte* const slot = containers_.reserve(*place);
+    std::byte* const slot = containers_.reserve(*place, now());
     if (slot == nullptr) { return false; }
     try {
         write(memory, entry, slot);
@@ -111,156 +153,109 @@ bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry,
 }
 
 void BatchEngine::send_cell(const Containers::Reservation& place) {
-    send_bytes(containers_.take(place), containers_.destination(place.container));
+    std::vector<std::byte> bytes = containers_.take(place);
+    if (!bytes.empty()) {
+        outgoing_.send(std::move(bytes), containers_.destination(place.container));
+    }
 }
 
-void BatchEngine::send_bytes(std::vector<std::byte> bytes, int destination) {
-    if (bytes.empty()) { return; }
-    const bool in_blocks = bytes.size() > largest_plain;
-    if (in_blocks) { bytes.resize((bytes.size() + block_bytes - 1) / block_bytes * block_bytes); }
-    Outgoing message{MPI_REQUEST_NULL, std::make_unique<std::vector<std::byte>>(std::move(bytes))};
-    if (in_blocks) {
-        const BlockType type;
-        MPI_CALL(Isend, message.bytes->data(),
-                 static_cast<int>(message.bytes->size() / block_bytes), type.handle(), destination,
-                 settings_.tag, comm_, &message.request);
-        outgoing_.push_back(std::move(message));
-        return;
-    }
-    MPI_CALL(Isend, message.bytes->data(), static_cast<int>(message.bytes->size()), MPI_BYTE,
-             destination, settings_.tag, comm_, &message.request);
-    outgoing_.push_back(std::move(message));
+void BatchEngine::send_note(const wire::Entry& entry, int destination) {
+    std::vector<std::byte> bytes(sizeof entry);
+    std::memcpy(bytes.data(), &entry, sizeof entry);
+    outgoing_.send(std::move(bytes), destination);
 }
 
 void BatchEngine::receive(const std::shared_ptr<Receive>& receive) {
-    receive_some();
+    receives_.is_back();
+    // What is here already is taken without a look at MPI, which may yield the processor.
+    if (receives_.find(receive->source, receive->tag) == nullptr) { receive_some(); }
     receives_.post(receive);
-    if (!receive->is_done && receive->source == MPI_ANY_SOURCE) {
-        const int code = begin_receive(receive->memory, MPI_ANY_SOURCE, receive->tag,
-                                       settings_.comm, &receive->shadow);
-        if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Irecv"); }
-    }
     acknowledge();
 }
 
 void BatchEngine::progress() {
+    receives_.is_back();
     receive_some();
-    receives_.check_shadows();
+    receives_.advance();
     acknowledge();
-    look_after_unsent();
-    size_t kept = 0;
-    for (Outgoing& message : outgoing_) {
-        int flag = 0;
-        MPI_CALL(Test, &message.request, &flag, MPI_STATUS_IGNORE);
-        if (flag == 0) { outgoing_[kept++] = std::move(message); }
-    }
-    outgoing_.resize(kept);
+    look_after_containers();
+    outgoing_.advance();
+    payload_sends_.advance();
 }
 
 void BatchEngine::receive_some() {
-    constexpr int most = 64;
-    for (int i = 0; i < most; ++i) {
-        int found = 0;
-        MPI_Status status;
-        MPI_CALL(Iprobe, MPI_ANY_SOURCE, settings_.tag, comm_, &found, &status);
-        if (found == 0) { return; }
-        MPI_Count count = 0;
-        MPI_CALL(Get_elements_x, &status, MPI_BYTE, &count);
-        std::vector<std::byte> bytes(static_cast<size_t>(count));
-        if (bytes.size() > largest_plain) {
-            const BlockType type;
-            MPI_CALL(Recv, bytes.data(), static_cast<int>(count / block_bytes), type.handle(),
-                     status.MPI_SOURCE, settings_.tag, comm_, MPI_STATUS_IGNORE);
-        } else {
-            MPI_CALL(Recv, bytes.data(), static_cast<int>(count), MPI_BYTE, status.MPI_SOURCE,
-                     settings_.tag, comm_, MPI_STATUS_IGNORE);
-        }
-        take_apart(std::move(bytes));
-    }
-}
-
-void BatchEngine::take_apart(std::vector<std::byte> bytes) {
-    const auto memory = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    for (uint64_t at = 0; at + sizeof(wire::Entry) <= memory->size();) {
-        wire::Arrived message{{}, memory, at + sizeof(wire::Entry)};
-        std::memcpy(&message.entry, memory->data() + at, sizeof message.entry);
-        at += wire::size_of(message.entry.bytes);
-        if (memory->size() > largest_plain) { at = memory->size(); } // the rest fills a block
+    incoming_.advance([&](wire::Arrived message) {
         if ((message.entry.flags & (wire::acknowledgement | wire::announcement)) == 0) {
             receives_.arrive(std::move(message));
         } else {
             take_note(message.entry);
         }
-    }
+    });
 }
 
 void BatchEngine::take_note(const wire::Entry& entry) {
     if ((entry.flags & wire::acknowledgement) != 0) {
-        settle(number_of(entry.source, entry.sequence));
+        const auto found = untold_.find(number_of(entry.source, entry.sequence));
+        if (found == untold_.end()) { return; }
+        const Untold told = std::move(found->second);
+        untold_.erase(found);
+        credits_.note_matched(told.mark);
+        if (told.pending != nullptr) { told.pending->settle(); }
         return;
     }
     const Channel channel{entry.source, entry.tag};
-    uint32_t& expected = expected_on_[channel];
-    expected = std::max(expected, entry.sequence);
-    std::vector<uint64_t> numbers;
-    for (const auto& [number, waiting] : unacknowledged_) {
-        if (waiting.channel == channel && waiting.index < expected) { numbers.push_back(number); }
+    uint32_t& announced = announced_[channel];
+    announced = std::max(announced, entry.sequence);
+    std::vector<std::shared_ptr<PendingSend>> over;
+    for (auto& [number, untold] : untold_) {
+        const bool will_match = untold.mark.channel == channel && untold.mark.number < announced;
+        if (will_match && untold.pending != nullptr) { over.push_back(std::move(untold.pending)); }
     }
-    for (const uint64_t number : numbers) { settle(number); }
-}
-
-void BatchEngine::settle(uint64_t number) {
-    const auto waiting = unacknowledged_.find(number);
-    if (waiting == unacknowledged_.end()) { return; }
-    const std::function<void()> then = std::move(waiting->second.then);
-    unacknowledged_.erase(waiting);
-    if (then) { then(); }
+    for (const auto& pending : over) { pending->settle(); }
 }
 
 void BatchEngine::announce() {
     for (wire::Entry entry : receives_.announcements()) {
         const int sender = std::exchange(entry.source, rank_);
-        std::vector<std::byte> bytes(sizeof entry);
-        std::memcpy(bytes.data(), &entry, sizeof entry);
-        send_bytes(std::move(bytes), sender);
+        send_note(entry, sender);
     }
 }
 
 void BatchEngine::acknowledge() {
+    if (receives_.to_acknowledge().empty() || !receives_.knows_payloads()) { return; }
     std::vector<wire::Entry> list;
     list.swap(receives_.to_acknowledge());
     for (const wire::Entry& matched : list) {
-        const wire::Entry entry{rank_, 0, matched.sequence, wire::acknowledgement, 0};
-        std::vector<std::byte> bytes(sizeof entry);
-        std::memcpy(bytes.data(), &entry, sizeof entry);
-        send_bytes(std::move(bytes), matched.source);
+        send_note({rank_, 0, matched.sequence, wire::acknowledgement, 0}, matched.source);
     }
 }
 
-void BatchEngine::look_after_unsent() {
-    if (unsent_.empty()) { return; }
+/// Any rank of the node sends what has waited for too long, for those who are away.
+void BatchEngine::look_after_containers() {
+    if (containers_.empty()) { return; }
     const double time = now();
-    size_t kept = 0;
-    for (const Unsent& unsent : unsent_) {
-        if (containers_.is_closed(unsent.place)) {
-            containers_.note_in_time(unsent.place);
-            continue;
-        }
-        if (time - unsent.since < settings_.timeout_seconds) {
-            unsent_[kept++] = unsent;
-            continue;
-        }
-        containers_.note_overdue(unsent.place);
-        if (containers_.close(unsent.place)) {
+    if (time >= next_look_) {
+        next_look_ = time + settings_.timeout_seconds / 2;
+        for (const auto& place : containers_.overdue(time - settings_.timeout_seconds)) {
+            if (!containers_.close(place)) { continue; }
             ++counts_.flushed;
             ++counts_.overdue;
-            send_cell(unsent.place);
+            send_cell(place);
         }
     }
-    unsent_.resize(kept);
+    std::erase_if(unsent_, [&](const Unsent& unsent) {
+        if (!containers_.is_closed(unsent.place)) { return false; }
+        if (time - unsent.since < settings_.timeout_seconds) {
+            containers_.note_in_time(unsent.place);
+        } else {
+            containers_.note_overdue(unsent.place);
+        }
+        return true;
+    });
 }
 
 void BatchEngine::flush() {
+    receives_.is_back();
     for (const Unsent& unsent : unsent_) {
         if (containers_.close(unsent.place)) {
             ++counts_.flushed;
@@ -268,13 +263,12 @@ void BatchEngine::flush() {
         }
     }
     unsent_.clear();
+    receives_.open(surely_eager);
     announce();
+    acknowledge();
     if (receives_.has_posted_wildcard()) { has_waiting_wildcard_ = true; }
 }
 
-bool BatchEngine::is_idle() const {
-    return has_sent() && unacknowledged_.empty() && !receives_.has_posted() &&
-           !receives_.has_arrived();
-}
+bool BatchEngine::is_idle() const { return has_sent() && untold_.empty() && receives_.is_idle(); }
 
 } // namespace nodeaware

@@ -3,36 +3,42 @@
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/memory/shared_memory.hpp"
 #include "runtime/point_to_point/containers.hpp"
+#include "runtime/point_to_point/credits.hpp"
+#include "runtime/point_to_point/detached_sends.hpp"
+#include "runtime/point_to_point/incoming_messages.hpp"
+#include "runtime/point_to_point/outgoing_messages.hpp"
 #include "runtime/point_to_point/receives.hpp"
-#include "runtime/progress/clock.hpp"
 
-#include <deque>
-#include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <vector>
 
 namespace nodeaware {
 
 /// Moves all messages between nodes of one communicator, from the vote of its ranks on. Messages of
-/// learned batches leave in containers, others by themselves.
+/// learned batches leave in containers, large ones straight (StraightMessages), others by
+/// themselves.
 ///
-/// Why no program can wait for ever that would not without us: a send is over when its bytes have
-/// been copied. A contribution leaves when the last contributor of its container comes, and
-/// otherwise by its own sender: after the time limit in any call that waits, and at once before any
-/// call that may block in MPI. So a message leaves without anything that another rank does. It goes
-/// straight to its receiver, which takes it whenever it looks for messages, and nobody else waits
-/// for that. Senders that do wait for their receiver, MPI_Ssend, get an acknowledgement when their
-/// message is matched; and before a rank may block elsewhere in MPI it announces the receives that
-/// it has posted, so that they need not wait for it to come back.
+/// Why no program can wait for ever that would not without us: a send of a message that is copied
+/// is over when its bytes have been copied, and have left if MPI lets go of them without their
+/// receiver. A contribution leaves when the last contributor of its container comes; otherwise any
+/// rank of the node that waits in the library sends it after the time limit, and its own sender at
+/// once before any call that may block in MPI. So a message leaves without anything that its
+/// receiver does, or that ranks do which are away. It goes straight to its receiver, which takes it
+/// whenever it looks for messages, and nobody else waits for that. Senders that do wait for their
+/// receiver, MPI_Ssend, get an acknowledgement when their message is matched; and before a rank may
+/// block elsewhere in MPI it announces the receives that it has posted, so that they need not wait
+/// for it to come back.
 class BatchEngine {
   public:
+    using Mode = PersistentRequest::Mode;
+
     struct Settings {
         double timeout_seconds = 0;
-        MPI_Comm comm = MPI_COMM_NULL; ///< of the application
         MPI_Comm self = MPI_COMM_NULL; ///< of this rank alone
         int tag = 0;                   ///< of its messages on the inner communicator
+        uint64_t bytes_worth_a_copy = surely_eager;
         /// Streams of this rank in learned batches.
         std::set<batches::Stream> learned;
     };
@@ -41,6 +47,7 @@ class BatchEngine {
     struct Counts {
         uint64_t contributed = 0;
         uint64_t direct = 0;
+        uint64_t straight = 0;   ///< of these, from memory to memory
         uint64_t unexpected = 0; ///< of these, not as learned
         uint64_t containers = 0; ///< sent complete
         uint64_t flushed = 0;    ///< sent before they were complete
@@ -48,21 +55,19 @@ class BatchEngine {
     };
 
     BatchEngine(std::shared_ptr<InnerCommunicator> inner, Containers containers,
-                SharedMemory memory, Settings settings);
-    ~BatchEngine();
+                SharedMemory memory, Payloads payloads, Settings settings);
     BatchEngine(const BatchEngine&) = delete;
     BatchEngine& operator=(const BatchEngine&) = delete;
+    ~BatchEngine() = default;
 
     /// True if messages between this rank and `peer` are the engine's.
     bool owns(int peer) const { return topology_.node_of(peer) != node_; }
 
-    /// Sends a copy of the memory. With `synchronous` a number comes back that is_acknowledged()
-    /// knows.
-    std::optional<uint64_t> send(const UserMemory& memory, int destination, int tag,
-                                 bool synchronous);
-    bool is_acknowledged(uint64_t number) const;
-    /// Calls `then` when the message is acknowledged.
-    void when_acknowledged(uint64_t number, std::function<void()> then);
+    /// False: a blocking send of a message of so many bytes is to wait until this is true.
+    bool may_send(uint64_t bytes, int destination, int tag) const;
+    /// Sends; nullptr if the memory may be used again at once. `is_blocking`: somebody will wait.
+    std::shared_ptr<PendingSend> send(const UserMemory& memory, int destination, int tag, Mode mode,
+                                      bool is_blocking);
 
     /// Posts a receive from another node, or from anywhere.
     void receive(const std::shared_ptr<Receive>& receive);
@@ -70,8 +75,9 @@ class BatchEngine {
 
     /// Does what can be done.
     void progress();
-    /// Before this rank may block in MPI: sends what waits in containers, and tells senders that
-    /// wait for their receives that these are posted.
+    /// Before this rank may block in MPI: sends what waits in containers, opens receives for
+    /// messages that go straight, and tells senders that wait for their receives that these are
+    /// posted.
     void flush();
     bool has_unsent() const { return !unsent_.empty(); }
     /// A receive with wildcards was posted at such a moment; those cannot be announced.
@@ -80,56 +86,62 @@ class BatchEngine {
     /// Nothing is under way on this rank.
     bool is_idle() const;
     /// All sends of this rank have left its memory.
-    bool has_sent() const { return outgoing_.empty() && unsent_.empty(); }
+    bool has_sent() const { return outgoing_.empty() && payload_sends_.empty() && unsent_.empty(); }
     const std::vector<uint32_t>& sent() const { return sequences_; } ///< messages by destination
     const Counts& counts() const { return counts_; }
     InnerCommunicator& inner() const { return *inner_; }
 
   private:
-    using Channel = std::pair<int, int>; ///< destination, tag
-
+    enum class Way {
+        copied,
+        copied_without_credit, ///< as it cannot go straight
+        straight
+    };
     struct Unsent {
         Containers::Reservation place;
         double since;
     };
-    struct Outgoing {
-        MPI_Request request;
-        std::unique_ptr<std::vector<std::byte>> bytes;
+    /// A message whose receiver is to tell that it is matched.
+    struct Untold {
+        Credits::Mark mark;
+        std::shared_ptr<PendingSend> pending; ///< who waits for that
     };
 
+    Way way_of(uint64_t bytes, const Channel& channel) const;
+    void send_payload(const UserMemory& memory, const Channel& channel, Mode mode,
+                      std::shared_ptr<PendingSend>& pending);
+    void await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
+                     std::shared_ptr<PendingSend>& pending);
+    void send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
+                    bool is_blocking);
     bool contribute(const UserMemory& memory, const wire::Entry& entry, int destination);
     void write(const UserMemory& memory, const wire::Entry& entry, std::byte* to);
     void send_cell(const Containers::Reservation& place);
-    void send_bytes(std::vector<std::byte> bytes, int destination);
+    void send_note(const wire::Entry& entry, int destination);
     void receive_some();
-    void take_apart(std::vector<std::byte> bytes);
     void acknowledge();
     void announce();
     void take_note(const wire::Entry& entry);
-    void settle(uint64_t number);
-    void look_after_unsent();
+    void look_after_containers();
 
     std::shared_ptr<InnerCommunicator> inner_;
     const Topology& topology_;
-    Containers containers_;
     SharedMemory memory_;
+    Containers containers_;
     Settings settings_;
     MPI_Comm comm_; ///< of the library
     int rank_;
     int node_;
     Receives receives_;
+    IncomingMessages incoming_;
+    OutgoingMessages outgoing_;
+    DetachedSends payload_sends_;
+    Credits credits_;
     std::vector<uint32_t> sequences_;
     std::vector<Unsent> unsent_;
-    std::vector<Outgoing> outgoing_;
-    /// A message whose sender waits for its receive, the `index`-th of its channel.
-    struct Unacknowledged {
-        Channel channel;
-        uint32_t index;
-        std::function<void()> then;
-    };
-    std::map<uint64_t, Unacknowledged> unacknowledged_; ///< by destination and sequence
-    std::map<Channel, uint32_t> sent_on_;
-    std::map<Channel, uint32_t> expected_on_; ///< announced by their receivers
+    double next_look_ = 0;              ///< at containers of others
+    std::map<uint64_t, Untold> untold_; ///< by destination and sequence
+    std::map<Channel, uint32_t> announced_;
     bool has_waiting_wildcard_ = false;
     Counts counts_;
 };

@@ -224,8 +224,12 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
     if (memory_bytes <= parameters.arena_bytes) {
         memory = SharedMemory::create(group, memory_bytes);
     }
-    BatchEngine::Settings settings{
-        timeout_of(world, native_seconds_), comm_, self, tags::of_engine(inner->next_engine()), {}};
+    const int number = inner->next_engine();
+    BatchEngine::Settings settings{timeout_of(world, native_seconds_),
+                                   self,
+                                   tags::of_engine(number),
+                                   bytes_worth_a_copy(parameters.costs),
+                                   {}};
     for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
         settings.learned.insert(batch.streams.begin(), batch.streams.end());
     }
@@ -233,11 +237,25 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
     if (!all_begin(is_asked_for(world), memory.data() != nullptr, saved, thought, meeting)) {
         return;
     }
-    engine_ = std::make_shared<BatchEngine>(inner, std::move(containers), std::move(memory),
-                                            std::move(settings));
+    engine_ =
+        std::make_shared<BatchEngine>(inner, std::move(containers), std::move(memory),
+                                      payloads_of(*inner, number, meeting), std::move(settings));
     last_counts_ = {};
     if (rank_ == 0) { vote_counts::add_taken_over(); }
     vote_counts::add_batches(shared[static_cast<size_t>(local)].size());
+}
+
+/// Collective over `meeting`. An engine before that has the same tags may live longer on some ranks
+/// than on others.
+Payloads CommunicatorMessages::payloads_of(InnerCommunicator& inner, int number, MPI_Comm meeting) {
+    const MPI_Comm comm = inner.second_comm();
+    if (comm == MPI_COMM_NULL) { return {}; }
+    auto messages = StraightMessages::of(comm);
+    const int part = number % PayloadTags::engines;
+    const int mine = messages->is_taken[static_cast<size_t>(part)] ? 1 : 0;
+    int any = 0;
+    MPI_CALL(Allreduce, &mine, &any, 1, MPI_INT, MPI_MAX, meeting);
+    return any == 0 ? Payloads(std::move(messages), part) : Payloads();
 }
 
 /// All have planned: true if it can and should be done.

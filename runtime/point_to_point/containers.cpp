@@ -88,8 +88,10 @@ bool Containers::reserve_word(const Reservation& place) {
     }
 }
 
-std::byte* Containers::reserve(const Reservation& place) {
+std::byte* Containers::reserve(const Reservation& place, double seconds) {
     if (!reserve_word(place)) { return nullptr; }
+    double unknown = 0;
+    cell(place).since.compare_exchange_strong(unknown, seconds, std::memory_order_relaxed);
     SlotHead& slot = head(place, place.slot);
     slot.filled.store(place.repetition + 1, std::memory_order_relaxed);
     return reinterpret_cast<std::byte*>(&slot) + sizeof(SlotHead);
@@ -103,7 +105,8 @@ bool Containers::commit(const Reservation& place) {
     std::atomic<uint64_t>& word = cell(place).word;
     uint64_t now = word.fetch_add(committed_one, std::memory_order_acq_rel) + committed_one;
     if (committed_of(now) != layout_[place.container].slots.size()) { return false; }
-    while (!closed(now)) {
+    // Another rank may close the cell meanwhile, and it may serve its next repetition already.
+    while (!closed(now) && repetition_of(now) == place.repetition / cells) {
         if (word.compare_exchange_weak(now, now | closed_flag, std::memory_order_acq_rel)) {
             return true;
         }
@@ -133,6 +136,20 @@ bool Containers::is_closed(const Reservation& place) const {
     return repetition_of(now) != place.repetition / cells || closed(now);
 }
 
+std::vector<Containers::Reservation> Containers::overdue(double seconds) const {
+    std::vector<Reservation> places;
+    for (uint32_t number = 0; number < layout_.size(); ++number) {
+        for (uint32_t i = 0; i < cells; ++i) {
+            const Cell& looked_at = cell({number, 0, i});
+            const uint64_t now = looked_at.word.load(std::memory_order_acquire);
+            const double since = looked_at.since.load(std::memory_order_relaxed);
+            if (reserved_of(now) == 0 || closed(now) || since == 0 || since > seconds) { continue; }
+            places.push_back({number, 0, repetition_of(now) * cells + i});
+        }
+    }
+    return places;
+}
+
 std::vector<std::byte> Containers::take(const Reservation& place) {
     const Container& container = layout_[place.container];
     std::vector<std::byte> entries;
@@ -142,6 +159,7 @@ std::vector<std::byte> Containers::take(const Reservation& place) {
         const auto* from = reinterpret_cast<const std::byte*>(&slot_head) + sizeof(SlotHead);
         entries.insert(entries.end(), from, from + wire::size_of(container.slots[slot].bytes));
     }
+    cell(place).since.store(0, std::memory_order_relaxed);
     cell(place).word.store(uint64_t{place.repetition / cells + 1} << 31, std::memory_order_release);
     return entries;
 }

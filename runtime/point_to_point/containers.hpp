@@ -45,8 +45,8 @@ class Containers {
     std::optional<Reservation> next_reservation(const Stream& stream);
 
     /// Reserves the place; nullptr if it is too late or too early for it. The caller writes an
-    /// Entry and its bytes there and calls commit().
-    std::byte* reserve(const Reservation& place);
+    /// Entry and its bytes there and calls commit(). `seconds` of a clock that the node shares.
+    std::byte* reserve(const Reservation& place, double seconds);
     /// The caller could not write what it has reserved the place for; it calls commit()
     /// nevertheless, for others wait for that.
     void withdraw(const Reservation& place);
@@ -57,6 +57,9 @@ class Containers {
     bool close(const Reservation& place);
     /// True if the cell has been closed.
     bool is_closed(const Reservation& place) const;
+    /// Cells of any ranks of the node in which the first contribution came before that time.
+    std::vector<Reservation> overdue(double seconds) const;
+    bool empty() const { return layout_.empty(); }
     /// A contribution of this rank left too late, or in time. Containers that are late more than
     /// now and then are given up: what was learned does not hold.
     void note_overdue(const Reservation& place) { misses_[place.container] += a_miss; }
@@ -83,6 +86,7 @@ class Containers {
     /// closed, contributions reserved and committed.
     struct alignas(64) Cell {
         std::atomic<uint64_t> word{0};
+        std::atomic<double> since{0}; ///< when the first contribution came; 0: not known
     };
     struct SlotHead {
         std::atomic<uint64_t> filled{0}; ///< repetition + 1

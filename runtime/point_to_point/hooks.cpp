@@ -1,5 +1,7 @@
 #include "runtime/point_to_point/hooks.hpp"
 
+#include "runtime/memory/elements.hpp"
+
 #include <optional>
 
 namespace nodeaware::p2p {
@@ -16,7 +18,7 @@ UserMemory memory_of(const Message& message) {
 
 int plain_isend(const Message& message, MPI_Request* request) {
     int result = MPI_SUCCESS;
-    if (transfers::send(*layer, message, false, request, &result)) { return result; }
+    if (transfers::send(*layer, message, Mode::standard, request, &result)) { return result; }
     result = begin_send(memory_of(message), message.peer, message.tag, message.comm, request);
     if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
     return result;
@@ -34,7 +36,7 @@ int plain_irecv(const Message& message, MPI_Request* request) {
 std::vector<std::byte> packed(const Message& message) {
     const UserMemory memory = user_memory(message.buffer, message.count, inspect(message.type));
     std::vector<std::byte> bytes(memory.bytes);
-    pack_user_memory(memory, bytes.data(), message.comm);
+    pack_user_memory(memory, bytes.data(), layer->self());
     return bytes;
 }
 
@@ -170,12 +172,30 @@ std::optional<MessageLayer::Probed> take_probed(void* buffer, Count count, MPI_D
     return probed;
 }
 
+/// The same for a payload that went straight. What the call returns; nothing if it is another one.
+std::optional<int> take_payload(void* buffer, MPI_Count count, MPI_Datatype type,
+                                MPI_Message* message, MPI_Request* request, MPI_Status* status) {
+    const auto found = layer->probed().find(*message);
+    if (found == layer->probed().end() || found->second.engine == nullptr) { return std::nullopt; }
+    const MessageLayer::Probed probed = found->second;
+    const MPI_Message handle = *message;
+    const wire::Entry& entry = probed.entry;
+    const Message received{buffer, count, type, entry.source, entry.tag, probed.comm};
+    const int result =
+        transfers::receive_probed(*layer, probed, received, message, request, status);
+    if (*message != handle) { layer->probed().erase(handle); } // else it was refused
+    return result;
+}
+
 } // namespace
 
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
     return guarded(MPI_COMM_NULL, [&] {
+        const auto result =
+            take_payload(buffer, count, native(type), native(message), nullptr, native(status));
+        if (result) { return *result; }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
         int code = MPI_SUCCESS;
@@ -194,6 +214,9 @@ template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
     return guarded(MPI_COMM_NULL, [&] {
+        const auto result = take_payload(buffer, count, native(type), native(message),
+                                         native(request), MPI_STATUS_IGNORE);
+        if (result) { return *result; }
         MPI_Status status;
         int code = MPI_SUCCESS;
         const MPI_Message handle = *native(message);
@@ -256,14 +279,23 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
         if (!is_ours) {
             return mpi.Improbe(source, tag, native(comm), flag, native(message), told);
         }
-        const wire::Arrived found = communicator->engine()->receives().extract(source, tag);
+        const std::shared_ptr<BatchEngine> engine = communicator->engine();
+        const auto found = engine->receives().extract(source, tag);
+        *flag = found ? 1 : 0;
+        if (!found) { return MPI_SUCCESS; } // its payload has not come yet
+        if (found->message != MPI_MESSAGE_NULL) {
+            *native(message) = found->message;
+            layer->probed()[found->message] = {found->entry, native(comm), engine};
+            return result;
+        }
         MPI_Request request = MPI_REQUEST_NULL;
-        std::vector<std::byte> bytes(found.bytes(), found.bytes() + found.entry.bytes);
-        MPI_CALL(Isend, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 1, layer->self(),
+        std::vector<std::byte> bytes(found->bytes.get(), found->bytes.get() + found->entry.bytes);
+        const Elements elements(bytes.size());
+        MPI_CALL(Isend, bytes.data(), elements.count(), elements.type(), 0, 1, layer->self(),
                  &request);
         layer->detached.add(request, std::move(bytes));
         MPI_CALL(Mprobe, 0, 1, layer->self(), native(message), MPI_STATUS_IGNORE);
-        layer->probed()[*native(message)] = {found.entry, native(comm)};
+        layer->probed()[*native(message)] = {found->entry, native(comm), nullptr};
         return result;
     });
 }

@@ -55,13 +55,13 @@ using RecvFunction = int (*)(void*, Count, MPI_Datatype, int, int, MPI_Comm, MPI
 /// `blocking` is used where nothing is under way, for it may be faster; or always if there is no
 /// need to wait (`nonblocking` is nullptr).
 template <class Count, SendFunction<Count> Mpi::*blocking, IsendFunction<Count> Mpi::*nonblocking,
-          bool synchronous>
+          Mode mode>
 int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
          abi::MPI_Comm comm) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::send(*layer, message, synchronous, nullptr, &result)) { return result; }
+        if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
         if (nonblocking == nullptr || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
         } else {
@@ -77,15 +77,13 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     });
 }
 
-template <class Count, IsendFunction<Count> Mpi::*nonblocking, bool synchronous>
+template <class Count, IsendFunction<Count> Mpi::*nonblocking, Mode mode>
 int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
           abi::MPI_Comm comm, abi::MPI_Request* request) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::send(*layer, message, synchronous, native(request), &result)) {
-            return result;
-        }
+        if (transfers::send(*layer, message, mode, native(request), &result)) { return result; }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
                                     native(request));
         if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }

@@ -50,10 +50,12 @@ class MessageLayer : public WorkSource {
     Progress& progress;
     DetachedSends detached;
 
-    /// Messages matched by a probe that MPI has from this rank itself.
+    /// Messages of an engine matched by a probe: MPI has their bytes, from this rank itself or as
+    /// payloads that went straight.
     struct Probed {
         wire::Entry entry; ///< what their statuses are to say
         MPI_Comm comm;
+        std::shared_ptr<BatchEngine> engine; ///< of a payload, else nullptr
     };
     std::map<MPI_Message, Probed>& probed() { return probed_; }
 

@@ -30,10 +30,9 @@ int start_one(MessageLayer& layer, MPI_Request* request) {
                                      persistent.peer, persistent.tag, persistent.comm};
     MPI_Request active = MPI_REQUEST_NULL;
     int code = MPI_SUCCESS;
-    const bool is_ours =
-        persistent.mode == Mode::receive
-            ? transfers::receive(layer, message, &active, MPI_STATUS_IGNORE, &code)
-            : transfers::send(layer, message, persistent.mode == Mode::synchronous, &active, &code);
+    const bool is_ours = persistent.mode == Mode::receive
+                             ? transfers::receive(layer, message, &active, MPI_STATUS_IGNORE, &code)
+                             : transfers::send(layer, message, persistent.mode, &active, &code);
     if (!is_ours) { return start_native(layer, request, persistent, message); }
     if (code != MPI_SUCCESS) { return code; }
     persistent.active = active;

@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/receives.hpp"
 
-#include <climits>
+#include "runtime/mpi/errors_return.hpp"
+#include "runtime/point_to_point/withdraw.hpp"
 
 #include <algorithm>
 
@@ -8,6 +9,13 @@ namespace nodeaware {
 
 Receive::~Receive() {
     if (kept_type != MPI_DATATYPE_NULL) { mpi.Type_free(&kept_type); }
+}
+
+void Receive::take_note(const wire::Entry& entry) {
+    actual_source = entry.source;
+    actual_tag = entry.tag;
+    bytes = std::min(entry.bytes, memory.bytes);
+    if (entry.bytes > memory.bytes) { error = MPI_ERR_TRUNCATE; }
 }
 
 void Receive::fill(MPI_Status* status) const {
@@ -28,24 +36,30 @@ void Receive::finish() {
 }
 
 void Receive::finish_as(int code, const MPI_Status& status) {
-    int count = 0;
-    mpi.Get_count(&status, MPI_BYTE, &count);
+    MPI_Count count = 0;
+    int cancelled = 0;
+    mpi.Get_elements_x(&status, MPI_BYTE, &count);
+    mpi.Test_cancelled(&status, &cancelled);
     error = code;
+    is_cancelled = cancelled != 0;
     actual_source = status.MPI_SOURCE;
     actual_tag = status.MPI_TAG;
-    bytes = static_cast<uint64_t>(std::max(count, 0));
+    bytes = static_cast<uint64_t>(std::max<MPI_Count>(count, 0));
     finish();
 }
 
 void Receives::post(const std::shared_ptr<Receive>& receive) {
-    const auto found =
-        std::find_if(arrived_.begin(), arrived_.end(),
-                     [&](const wire::Arrived& message) { return receive->accepts(message.entry); });
-    if (found != arrived_.end() && give(*found, *receive)) {
-        arrived_.erase(found);
+    if (const wire::Arrived* found = unexpected_.find(receive->source, receive->tag)) {
+        give(unexpected_.take(*found), receive);
         return;
     }
-    if (!receive->is_done) { posted_.push_back(receive); }
+    if (receive->source == MPI_ANY_SOURCE) {
+        const int code = begin_receive(receive->memory, MPI_ANY_SOURCE, receive->tag, receive->comm,
+                                       &receive->shadow);
+        if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Irecv"); }
+        ++shadows_;
+    }
+    posted_.push_back(receive);
 }
 
 void Receives::arrive(wire::Arrived message) {
@@ -66,53 +80,108 @@ void Receives::arrive(wire::Arrived message) {
 }
 
 void Receives::sort_in(wire::Arrived message) {
-    for (auto receive = posted_.begin(); receive != posted_.end();) {
-        if (!(*receive)->accepts(message.entry)) {
-            ++receive;
+    for (auto at = posted_.begin(); at != posted_.end();) {
+        const std::shared_ptr<Receive> receive = *at;
+        if (!receive->accepts(message.entry.source, message.entry.tag)) {
+            ++at;
             continue;
         }
-        const bool taken = give(message, **receive);
-        receive = posted_.erase(receive); // done in either case
-        if (taken) { return; }
+        at = posted_.erase(at); // given to it, or MPI has given it another message
+        if (give(message, receive)) { return; }
     }
-    arrived_.push_back(std::move(message));
+    unexpected_.add(std::move(message));
 }
 
-/// False if MPI has given the receive another message; then it is done as well.
-bool Receives::give(const wire::Arrived& message, Receive& receive) {
-    if (receive.shadow != MPI_REQUEST_NULL && !withdraw_shadow(receive)) { return false; }
+/// False if MPI has given the receive another message.
+bool Receives::give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive) {
+    if (receive->shadow != MPI_REQUEST_NULL) {
+        if (!withdraw(&receive->shadow)) {
+            by_mpi_.push_back(receive);
+            return false;
+        }
+        --shadows_;
+    }
     const wire::Entry& entry = message.entry;
-    receive.actual_source = entry.source;
-    receive.actual_tag = entry.tag;
-    const UserMemory& memory = receive.memory;
-    receive.bytes = std::min(entry.bytes, memory.bytes);
-    if (entry.bytes > memory.bytes) { receive.error = MPI_ERR_TRUNCATE; }
-    if (receive.bytes > 0 && memory.dense != nullptr) {
-        std::copy_n(message.bytes(), receive.bytes, memory.dense);
-    } else if (receive.bytes > 0) {
-        // MPI knows how to fill part of a datatype.
-        const int code = mpi.Sendrecv(message.bytes(), static_cast<int>(receive.bytes), MPI_BYTE, 0,
-                                      0, memory.address, static_cast<int>(memory.count),
-                                      memory.type, 0, 0, self_, MPI_STATUS_IGNORE);
-        if (code != MPI_SUCCESS) { receive.error = code; }
+    receive->take_note(entry);
+    if (message.is_straight()) {
+        receive->number = matched_on_[{entry.source, entry.tag}];
+        note_match(entry);
+        expect_payload(receive);
+        return true;
     }
     note_match(entry);
-    receive.finish();
+    give_bytes(message.bytes, *receive);
     return true;
+}
+
+/// The bytes of the matched message have come to memory of the library.
+void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
+    if (receive.payload != MPI_REQUEST_NULL) { // this message went another way: that met nothing
+        MPI_CALL(Cancel, &receive.payload);
+        MPI_CALL(Wait, &receive.payload, MPI_STATUS_IGNORE);
+    }
+    try {
+        unpack_part(receive.memory, bytes.get(), receive.bytes, self_);
+    } catch (const MpiError& error) { receive.error = error.code; }
+    receive.finish();
+}
+
+/// The receive was matched with a message that goes straight.
+void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
+    receive->payload_tag =
+        payloads_.tag(receive->actual_tag, receive->number).value_or(receive->payload_tag);
+    const auto caught = payloads_->catch_all().take(receive->actual_source, receive->payload_tag);
+    if (caught) { return give_bytes(*caught, *receive); }
+    if (receive->payload == MPI_REQUEST_NULL) { begin_payload(*receive); }
+    receiving_.push_back(receive);
+}
+
+void Receives::begin_payload(Receive& receive) const {
+    const bool is_matched = receive.actual_source != MPI_ANY_SOURCE;
+    receive.payload = payloads_->receive(
+        receive.memory, is_matched ? receive.actual_source : receive.source, receive.payload_tag);
 }
 
 void Receives::note_match(const wire::Entry& entry) {
     ++matched_[static_cast<size_t>(entry.source)];
     ++matched_on_[{entry.source, entry.tag}];
-    if ((entry.flags & wire::synchronous) != 0) { to_acknowledge_.push_back(entry); }
+    if ((entry.flags & wire::tells_match) != 0) { to_acknowledge_.push_back(entry); }
+}
+
+/// The message that a receive meets is known by number if it names source and tag and no receive
+/// before it may take it.
+void Receives::open(uint64_t above) {
+    if (payloads_.window() == 0) { return; }
+    std::map<Channel, uint32_t> before;
+    std::vector<const Receive*> wildcards;
+    for (const auto& receive : posted_) {
+        if (receive->has_wildcards()) {
+            wildcards.push_back(receive.get());
+            continue;
+        }
+        const Channel channel{receive->source, receive->tag};
+        const uint32_t ahead = before[channel]++;
+        const bool is_certain =
+            std::none_of(wildcards.begin(), wildcards.end(), [&](const Receive* other) {
+                return other->accepts(channel.first, channel.second);
+            });
+        if (receive->payload != MPI_REQUEST_NULL || receive->memory.bytes <= above || !is_certain ||
+            ahead >= payloads_.window() / 2) {
+            continue;
+        }
+        receive->number = matched_on_[channel] + ahead;
+        const auto tag = payloads_.tag(receive->tag, receive->number);
+        if (!tag) { continue; }
+        receive->payload_tag = *tag;
+        begin_payload(*receive);
+    }
+    payloads_->catch_all().post(wildcards.size());
 }
 
 std::vector<wire::Entry> Receives::announcements() {
     std::map<Channel, uint32_t> posted;
     for (const auto& receive : posted_) {
-        if (receive->source != MPI_ANY_SOURCE && receive->tag != MPI_ANY_TAG) {
-            ++posted[{receive->source, receive->tag}];
-        }
+        if (!receive->has_wildcards()) { ++posted[{receive->source, receive->tag}]; }
     }
     std::vector<wire::Entry> entries;
     for (const auto& [channel, count] : posted) {
@@ -126,74 +195,120 @@ std::vector<wire::Entry> Receives::announcements() {
     return entries;
 }
 
-/// True if MPI has not matched the receive and will not.
-bool Receives::withdraw_shadow(Receive& receive) {
-    MPI_Status status;
-    int cancelled = 0;
-    mpi.Cancel(&receive.shadow);
-    const int code = mpi.Wait(&receive.shadow, &status);
-    if (code == MPI_SUCCESS && mpi.Test_cancelled(&status, &cancelled) == MPI_SUCCESS &&
-        cancelled != 0) {
+bool Receives::has_ended(MPI_Request* request, int* code, MPI_Status* status) {
+    int flag = 0;
+    *code = mpi.Test(request, &flag, status);
+    return *code != MPI_SUCCESS || flag != 0;
+}
+
+void Receives::advance() {
+    if (payloads_.window() > 0) { payloads_->catch_all().advance(); }
+    if (!receiving_.empty()) { check_payloads(); }
+    if (shadows_ > 0) { check_shadows(); }
+}
+
+void Receives::check_payloads() {
+    const CompletionErrorsReturn errors_return;
+    std::erase_if(receiving_, [&](const std::shared_ptr<Receive>& receive) {
+        const auto caught =
+            payloads_->catch_all().take(receive->actual_source, receive->payload_tag);
+        if (caught) {
+            give_bytes(*caught, *receive);
+            return true;
+        }
+        MPI_Status status;
+        int code = MPI_SUCCESS;
+        if (!has_ended(&receive->payload, &code, &status)) { return false; }
+        if (code != MPI_SUCCESS) { receive->error = code; }
+        receive->finish();
         return true;
-    }
-    receive.finish_as(code, status);
-    return false;
+    });
 }
 
 void Receives::check_shadows() {
-    for (auto at = posted_.begin(); at != posted_.end();) {
-        Receive& receive = **at;
-        int flag = 0;
+    const CompletionErrorsReturn errors_return;
+    const auto is_over = [&](const std::shared_ptr<Receive>& receive) {
         MPI_Status status;
         int code = MPI_SUCCESS;
-        if (receive.shadow != MPI_REQUEST_NULL) {
-            code = mpi.Test(&receive.shadow, &flag, &status);
+        if (receive->shadow == MPI_REQUEST_NULL || !has_ended(&receive->shadow, &code, &status)) {
+            return false;
         }
-        if (code == MPI_SUCCESS && flag == 0) {
-            ++at;
-            continue;
+        --shadows_;
+        receive->finish_as(code, status);
+        return true;
+    };
+    posted_.remove_if(is_over);
+    std::erase_if(by_mpi_, is_over);
+}
+
+const wire::Entry* Receives::find(int source, int tag) const {
+    const wire::Arrived* const found = unexpected_.find(source, tag);
+    return found == nullptr ? nullptr : &found->entry;
+}
+
+std::optional<Receives::Probed> Receives::extract(int source, int tag) {
+    const wire::Arrived* const found = unexpected_.find(source, tag);
+    if (found == nullptr) { return std::nullopt; }
+    const wire::Entry& entry = found->entry;
+    Probed probed{entry, found->bytes, MPI_MESSAGE_NULL};
+    if (found->is_straight()) {
+        const int payload_tag =
+            payloads_.tag(entry.tag, matched_on_[{entry.source, entry.tag}]).value_or(0);
+        if (const auto caught = payloads_->catch_all().take(entry.source, payload_tag)) {
+            probed.bytes = *caught;
+        } else {
+            probed.message = payloads_->probe(entry.source, payload_tag);
+            if (probed.message == MPI_MESSAGE_NULL) { return std::nullopt; }
+            ++extracted_;
         }
-        receive.finish_as(code, status);
-        at = posted_.erase(at);
     }
+    unexpected_.take(*found);
+    note_match(probed.entry);
+    return probed;
 }
 
-const wire::Arrived* Receives::find(int source, int tag) const {
-    Receive pattern;
-    pattern.source = source;
-    pattern.tag = tag;
-    const auto found =
-        std::find_if(arrived_.begin(), arrived_.end(),
-                     [&](const wire::Arrived& message) { return pattern.accepts(message.entry); });
-    return found == arrived_.end() ? nullptr : &*found;
-}
-
-wire::Arrived Receives::extract(int source, int tag) {
-    const wire::Arrived* wanted = find(source, tag);
-    const auto found =
-        std::find_if(arrived_.begin(), arrived_.end(),
-                     [&](const wire::Arrived& message) { return &message == wanted; });
-    wire::Arrived message = std::move(*found);
-    arrived_.erase(found);
-    note_match(message.entry);
-    return message;
+void Receives::receive_extracted(const std::shared_ptr<Receive>& receive) {
+    --extracted_;
+    receive->payload_tag = -1; // it cannot be caught any more
+    receiving_.push_back(receive);
 }
 
 bool Receives::has_posted_wildcard() const {
-    return std::any_of(posted_.begin(), posted_.end(), [](const auto& receive) {
-        return receive->source == MPI_ANY_SOURCE || receive->tag == MPI_ANY_TAG;
-    });
+    return std::any_of(posted_.begin(), posted_.end(),
+                       [](const auto& receive) { return receive->has_wildcards(); });
+}
+
+/// Takes back what is open for this receive and for later ones of its channel, whose messages will
+/// have other numbers. False if one of them has met its message: then that of this one is under
+/// way, and all stays as it is.
+bool Receives::close_from(List::iterator first) {
+    std::vector<Receive*> open;
+    for (auto at = first; at != posted_.end(); ++at) {
+        const bool is_same = (*at)->source == (*first)->source && (*at)->tag == (*first)->tag;
+        if (is_same && (*at)->payload != MPI_REQUEST_NULL) { open.push_back(at->get()); }
+    }
+    for (size_t i = open.size(); i-- > 0;) {
+        if (withdraw(&open[i]->payload)) { continue; }
+        for (++i; i < open.size(); ++i) { begin_payload(*open[i]); }
+        return false;
+    }
+    return true;
 }
 
 bool Receives::cancel(Receive& receive) {
-    if (receive.is_done) { return false; }
     const auto found = std::find_if(posted_.begin(), posted_.end(), [&](const auto& candidate) {
         return candidate.get() == &receive;
     });
-    if (found == posted_.end()) { return false; }
+    if (found == posted_.end() || !close_from(found)) { return false; }
     const std::shared_ptr<Receive> kept = *found;
     posted_.erase(found);
-    if (receive.shadow != MPI_REQUEST_NULL && !withdraw_shadow(receive)) { return false; }
+    if (receive.shadow != MPI_REQUEST_NULL) {
+        if (!withdraw(&receive.shadow)) {
+            by_mpi_.push_back(kept);
+            return false;
+        }
+        --shadows_;
+    }
     receive.is_cancelled = true;
     receive.finish();
     return true;

@@ -1,13 +1,15 @@
 #pragma once
 
 #include "runtime/memory/datatype.hpp"
-#include "runtime/point_to_point/wire.hpp"
+#include "runtime/point_to_point/straight_messages.hpp"
+#include "runtime/point_to_point/unexpected.hpp"
 #include "runtime/requests/requests.hpp"
 
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace nodeaware {
@@ -21,6 +23,11 @@ struct Receive {
     int tag = 0;                                ///< or MPI_ANY_TAG
     /// Of a receive from any source: the same receive in MPI, for senders on this node.
     MPI_Request shadow = MPI_REQUEST_NULL;
+    /// Of the bytes of a message that goes straight: that of the message that was matched, or of
+    /// the one with the `number` that will be if it goes straight.
+    MPI_Request payload = MPI_REQUEST_NULL;
+    uint32_t number = 0;
+    int payload_tag = 0;
     MPI_Request request =
         MPI_REQUEST_NULL;          ///< the generalized request, if the receive is not blocking
     MPI_Comm comm = MPI_COMM_NULL; ///< of the application
@@ -38,10 +45,12 @@ struct Receive {
     Receive(const Receive&) = delete;
     Receive& operator=(const Receive&) = delete;
 
-    bool accepts(const wire::Entry& entry) const {
-        return (source == MPI_ANY_SOURCE || source == entry.source) &&
-               (tag == MPI_ANY_TAG || tag == entry.tag);
+    bool has_wildcards() const { return source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
+    bool accepts(int from, int with) const {
+        return (source == MPI_ANY_SOURCE || source == from) && (tag == MPI_ANY_TAG || tag == with);
     }
+    /// A message was matched, of which as much is received as there is room for.
+    void take_note(const wire::Entry& entry);
     /// Fills in what MPI promises of the status of a completed receive.
     void fill(MPI_Status* status) const;
     /// Done: tells MPI, if the application holds a request.
@@ -54,52 +63,87 @@ struct Receive {
 /// which each source sent them.
 class Receives {
   public:
-    /// `self`: a communicator of this rank alone.
-    explicit Receives(MPI_Comm self) : self_(self) {}
+    /// `self`: a communicator of this rank alone. `ranks`: of the engine.
+    Receives(MPI_Comm self, int ranks, Payloads payloads)
+        : self_(self), payloads_(std::move(payloads)), matched_(static_cast<size_t>(ranks), 0) {}
 
     /// Posts a receive; it may be done at once.
     void post(const std::shared_ptr<Receive>& receive);
-    /// Takes a message that has come in, in whatever order. Returns those that were matched and
-    /// whose senders want to know.
+    /// Takes a message that has come in, in whatever order.
     void arrive(wire::Arrived message);
     /// The first message that such a receive would take, or nullptr.
-    const wire::Arrived* find(int source, int tag) const;
-    /// Takes it away, for a matched probe.
-    wire::Arrived extract(int source, int tag);
-    /// Looks after receives that MPI may have completed.
-    void check_shadows();
+    const wire::Entry* find(int source, int tag) const;
+    /// Takes it away, for a matched probe: its bytes, or the message of MPI that is its payload.
+    struct Probed {
+        wire::Entry entry;
+        wire::Bytes bytes;
+        MPI_Message message = MPI_MESSAGE_NULL;
+    };
+    /// Nothing if there is none, or its payload has not come yet.
+    std::optional<Probed> extract(int source, int tag);
+    /// A message of MPI that was extracted is received: `receive` has its payload.
+    void receive_extracted(const std::shared_ptr<Receive>& receive);
+    /// Looks after what MPI does for receives.
+    void advance();
     /// True if the receive could be taken back.
     bool cancel(Receive& receive);
 
-    /// Matched messages whose senders wait for an acknowledgement; the caller empties the list.
+    /// Before this rank may be away: MPI is to take payloads for receives of more than `above`
+    /// bytes, see StraightMessages.
+    void open(uint64_t above);
+    /// When it is back.
+    void is_back() {
+        if (payloads_.window() > 0) { payloads_->catch_all().withdraw(); }
+    }
+    /// No payload is coming of which nobody knows whose it is. Only then may senders be told that
+    /// messages are matched.
+    bool knows_payloads() const {
+        return payloads_.window() == 0 || !payloads_->catch_all().is_catching();
+    }
+
+    /// Matched messages whose senders want to be told; the caller empties the list.
     std::vector<wire::Entry>& to_acknowledge() { return to_acknowledge_; }
-    /// Sum of pair hashes over matched messages, see CommunicatorMessages.
+    /// Messages that were matched, by source.
     const std::vector<uint64_t>& matched() const { return matched_; }
-    void count_sources(int ranks) { matched_.assign(static_cast<size_t>(ranks), 0); }
 
     /// What senders that wait for their receives must know before this rank may block: one entry
     /// for each channel on which a receive is posted that has not been announced.
     std::vector<wire::Entry> announcements();
 
-    bool has_posted() const { return !posted_.empty(); }
+    bool is_idle() const {
+        return posted_.empty() && receiving_.empty() && by_mpi_.empty() && unexpected_.empty() &&
+               early_.empty() && extracted_ == 0;
+    }
     /// Some receive that has been posted could take messages of several senders or tags.
     bool has_posted_wildcard() const;
-    bool has_arrived() const { return !arrived_.empty() || !early_.empty(); }
+    const Payloads& payloads() const { return payloads_; }
 
   private:
+    using List = std::list<std::shared_ptr<Receive>>;
+
     void sort_in(wire::Arrived message);
-    bool give(const wire::Arrived& message, Receive& receive);
-    bool withdraw_shadow(Receive& receive);
+    bool give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
+    void give_bytes(const wire::Bytes& bytes, Receive& receive) const;
+    void expect_payload(const std::shared_ptr<Receive>& receive);
+    void begin_payload(Receive& receive) const;
+    bool close_from(List::iterator first);
     void note_match(const wire::Entry& entry);
+    void check_payloads();
+    void check_shadows();
+    static bool has_ended(MPI_Request* request, int* code, MPI_Status* status);
 
     MPI_Comm self_;
-    std::list<std::shared_ptr<Receive>> posted_;
-    std::list<wire::Arrived> arrived_; ///< unexpected, in order for each source
+    Payloads payloads_;
+    List posted_;
+    std::vector<std::shared_ptr<Receive>> receiving_; ///< matched, their payloads are coming
+    std::vector<std::shared_ptr<Receive>> by_mpi_;    ///< MPI has matched their shadows
+    int shadows_ = 0;
+    int extracted_ = 0; ///< messages of MPI that the application holds
+    Unexpected unexpected_;
     std::map<std::pair<int, uint32_t>, wire::Arrived> early_; ///< others of the source come first
     std::map<int, uint32_t> next_sequence_;
-    std::vector<uint64_t> matched_; ///< by source
+    std::vector<uint64_t> matched_;
     std::vector<wire::Entry> to_acknowledge_;
-    using Channel = std::pair<int, int>; ///< source, tag
     std::map<Channel, uint32_t> matched_on_;
     std::map<Channel, uint32_t> announced_;
 };

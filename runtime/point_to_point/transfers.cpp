@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/transfers.hpp"
 
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/elements.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
 #include <algorithm>
@@ -89,12 +90,12 @@ MPI_Request make_completed_request(const MPI_Status& status) {
     return request;
 }
 
-bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Request* request,
+bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* request,
           int* result) {
     CommunicatorMessages* const communicator = layer.find(message.comm);
     if (communicator == nullptr || communicator->is_off()) { return false; }
     communicator->post();
-    if (synchronous) { communicator->note_synchronous(); }
+    if (mode == Mode::synchronous) { communicator->note_synchronous(); }
     if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     if (!is_rank(*engine, message.peer) || !engine->owns(message.peer)) { return false; }
@@ -102,18 +103,66 @@ bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Req
     if (*result != MPI_SUCCESS) { return true; }
     const UserMemory memory = memory_of(message);
     communicator->note_send(message.peer, message.tag, memory.bytes);
-    const auto number = engine->send(memory, message.peer, message.tag, synchronous);
-    *result = MPI_SUCCESS;
-    if (!number) {
-        if (request != nullptr) { *request = make_completed_request(); }
-    } else if (request == nullptr) {
-        layer.wait_until([&] { return engine->is_acknowledged(*number); });
-    } else {
-        MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
-        engine->when_acknowledged(*number, [handle = *request] { mpi.Grequest_complete(handle); });
+    const bool is_blocking = request == nullptr;
+    if (is_blocking && mode != Mode::buffered &&
+        !engine->may_send(memory.bytes, message.peer, message.tag)) {
+        layer.wait_until([&] { return engine->may_send(memory.bytes, message.peer, message.tag); });
     }
+    const auto pending = engine->send(memory, message.peer, message.tag, mode,
+                                      is_blocking && mode != Mode::buffered);
+    if (is_blocking) {
+        if (pending != nullptr && !pending->is_over()) {
+            layer.wait_until([&] { return pending->is_over(); });
+        }
+        *result = pending == nullptr ? MPI_SUCCESS : pending->error;
+        if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
+        return true;
+    }
+    if (pending == nullptr || pending->is_over()) {
+        *request = make_completed_request();
+        return true;
+    }
+    MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
+    // Nobody but the engine keeps it.
+    pending->then = [&layer, handle = *request, comm = message.comm, sent = pending.get()] {
+        if (sent->error != MPI_SUCCESS) { layer.requests.add_failure(handle, {comm, sent->error}); }
+        mpi.Grequest_complete(handle);
+    };
     return true;
 }
+
+namespace {
+
+std::shared_ptr<Receive> make_receive(MessageLayer& layer, const Message& message) {
+    auto made = std::make_shared<Receive>();
+    made->memory = memory_of(message);
+    made->source = message.peer;
+    made->tag = message.tag;
+    made->comm = message.comm;
+    made->requests = &layer.requests;
+    return made;
+}
+
+void make_request(const std::shared_ptr<Receive>& receive,
+                  const std::shared_ptr<BatchEngine>& engine, MPI_Request* request) {
+    auto state = std::make_unique<ReceiveState>(ReceiveState{receive, engine});
+    MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
+    static_cast<void>(state.release());
+    receive->request = *request;
+}
+
+/// The end of a blocking receive.
+int wait_for(MessageLayer& layer, const Receive& receive, MPI_Status* status) {
+    if (!receive.is_done) {
+        layer.wait_until([&] { return receive.is_done; });
+    }
+    receive.fill(status);
+    layer.requests.completions.count();
+    if (receive.error != MPI_SUCCESS) { mpi.Comm_call_errhandler(receive.comm, receive.error); }
+    return receive.error;
+}
+
+} // namespace
 
 bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result) {
@@ -128,32 +177,32 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     }
     *result = check_receive(message);
     if (*result != MPI_SUCCESS) { return true; }
-    auto posted = std::make_shared<Receive>();
-    posted->memory = memory_of(message);
-    posted->source = message.peer;
-    posted->tag = message.tag;
-    posted->comm = message.comm;
-    posted->requests = &layer.requests;
-    if (request != nullptr) {
-        if (posted->memory.dense == nullptr && posted->memory.bytes > 0) {
-            MPI_CALL(Type_dup, message.type, &posted->kept_type);
-            posted->memory.type = posted->kept_type;
-        }
-        auto state = std::make_unique<ReceiveState>(ReceiveState{posted, engine});
-        MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
-        static_cast<void>(state.release());
-        posted->request = *request;
+    const std::shared_ptr<Receive> posted = make_receive(layer, message);
+    if (request == nullptr) {
         engine->receive(posted);
-        *result = MPI_SUCCESS;
+        *result = wait_for(layer, *posted, status);
         return true;
     }
+    if (posted->memory.dense == nullptr && posted->memory.bytes > 0) {
+        MPI_CALL(Type_dup, message.type, &posted->kept_type);
+        posted->memory.type = posted->kept_type;
+    }
+    make_request(posted, engine, request);
     engine->receive(posted);
-    layer.wait_until([&] { return posted->is_done; });
-    posted->fill(status);
-    *result = posted->error;
-    layer.requests.completions.count();
-    if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
     return true;
+}
+
+int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, const Message& message,
+                   MPI_Message* handle, MPI_Request* request, MPI_Status* status) {
+    const std::shared_ptr<Receive> receive = make_receive(layer, message);
+    receive->take_note(probed.entry);
+    const Elements elements(message.count, message.type);
+    const int code =
+        mpi.Imrecv(message.buffer, elements.count(), elements.type(), handle, &receive->payload);
+    if (code != MPI_SUCCESS) { return raise({probed.comm, code}, false); }
+    if (request != nullptr) { make_request(receive, probed.engine, request); }
+    probed.engine->receives().receive_extracted(receive);
+    return request == nullptr ? wait_for(layer, *receive, status) : MPI_SUCCESS;
 }
 
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
@@ -206,12 +255,12 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
     const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
     layer.progress.advance();
     if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
-        const wire::Arrived* const found = engine->receives().find(source, tag);
+        const wire::Entry* const found = engine->receives().find(source, tag);
         if (found != nullptr) {
             Receive pattern;
-            pattern.actual_source = found->entry.source;
-            pattern.actual_tag = found->entry.tag;
-            pattern.bytes = found->entry.bytes;
+            pattern.actual_source = found->source;
+            pattern.actual_tag = found->tag;
+            pattern.bytes = found->bytes;
             pattern.fill(status);
             *flag = 1;
             *is_ours = true;

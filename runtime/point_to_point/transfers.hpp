@@ -7,9 +7,11 @@
 /// or served.
 namespace nodeaware::transfers {
 
+using Mode = PersistentRequest::Mode;
+
 /// Sends if the message is an engine's; then `*result` is what the call returns. `request` is
 /// nullptr for a blocking send. Throws MpiError.
-bool send(MessageLayer& layer, const Message& message, bool synchronous, MPI_Request* request,
+bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* request,
           int* result);
 /// Receives likewise; `status` is that of a blocking receive.
 bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
@@ -27,6 +29,11 @@ void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request
 /// Looks for a message, as MPI_Iprobe does. `*is_ours`: it is an engine's.
 int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
           bool* is_ours);
+
+/// Receives a message that a probe has matched in an engine and that MPI holds: a payload that went
+/// straight. `status` or `request`, as above. Returns what the call returns.
+int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, const Message& message,
+                   MPI_Message* handle, MPI_Request* request, MPI_Status* status);
 
 /// A request of a send that is complete, and of a receive that is complete with that status. Throw
 /// MpiError.

@@ -46,6 +46,7 @@ void add_batches(uint64_t batches) { totals.batches += batches; }
 void add(const BatchEngine::Counts& counts) {
     totals.counts.contributed += counts.contributed;
     totals.counts.direct += counts.direct;
+    totals.counts.straight += counts.straight;
     totals.counts.unexpected += counts.unexpected;
     totals.counts.containers += counts.containers;
     totals.counts.flushed += counts.flushed;
@@ -60,7 +61,8 @@ std::vector<Report::Note> notes() {
         {"point-to-point: batches in them", totals.batches},
         {"point-to-point: messages between nodes in containers", counts.contributed},
         {"point-to-point: messages between nodes by themselves", counts.direct},
-        {"point-to-point: of these not as learned, or too late", counts.unexpected},
+        {"point-to-point: of these large ones, without a copy", counts.straight},
+        {"point-to-point: by themselves, not as learned or too late", counts.unexpected},
         {"point-to-point: containers sent complete", counts.containers},
         {"point-to-point: containers sent before they were complete", counts.flushed},
         {"point-to-point: of these because of the time limit", counts.overdue}};

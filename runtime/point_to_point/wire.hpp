@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <vector>
+#include <utility>
 
 /// What the library's own messages for point-to-point traffic look like: entries one after the
 /// other, each with its bytes, padded to 8.
@@ -15,25 +15,40 @@ struct Entry {
     int32_t tag = 0;
     uint32_t sequence = 0; ///< of the messages from the source to this destination
     uint32_t flags = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0; ///< of the message
 };
 
-inline constexpr uint32_t synchronous = 1; ///< the sender waits for an acknowledgement
+/// The receiver is to tell when the message is matched.
+inline constexpr uint32_t tells_match = 1;
 /// The message `sequence` that this rank sent to `source` has been matched.
 inline constexpr uint32_t acknowledgement = 2;
 /// The first `sequence` messages with `tag` that this rank sends to `source` are matched, or will
 /// be by receives that are posted.
 inline constexpr uint32_t announcement = 4;
+/// An envelope: the bytes come from memory to memory, see StraightMessages.
+inline constexpr uint32_t straight = 8;
 
 constexpr uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 constexpr uint64_t size_of(uint64_t bytes) { return sizeof(Entry) + padded(bytes); }
+constexpr uint64_t size_of(const Entry& entry) {
+    return size_of((entry.flags & straight) != 0 ? 0 : entry.bytes);
+}
 
-/// A message with its bytes, as it came.
+/// Bytes that came; what came together is kept as long as any part of it.
+using Bytes = std::shared_ptr<const std::byte>;
+
+/// A message, with its bytes unless they come straight.
 struct Arrived {
     Entry entry;
-    std::shared_ptr<const std::vector<std::byte>> memory;
-    uint64_t offset = 0;
-    const std::byte* bytes() const { return memory->data() + offset; }
+    Bytes bytes;
+    bool is_straight() const { return (entry.flags & straight) != 0; }
 };
 
 } // namespace nodeaware::wire
+
+namespace nodeaware {
+
+/// Messages that do not overtake each other: those between two ranks with one tag.
+using Channel = std::pair<int, int>; ///< the other rank, tag
+
+} // namespace nodeaware

@@ -57,7 +57,7 @@ class RecentReceives {
 /// A persistent point-to-point request of the application. The library may execute it by way of a
 /// request of its own.
 struct PersistentRequest {
-    enum class Mode { standard, synchronous, receive };
+    enum class Mode { standard, synchronous, buffered, receive };
     Mode mode = Mode::standard;
     UserMemory memory;
     MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< duplicate, if the datatype will be needed

@@ -1,0 +1,47 @@
+#include "runtime/point_to_point/outgoing_messages.hpp"
+
+#include "runtime/memory/elements.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace nodeaware {
+
+OutgoingMessages::~OutgoingMessages() {
+    for (auto& [key, queue] : queues_) {
+        for (Message& message : queue) { mpi.Wait(&message.request, MPI_STATUS_IGNORE); }
+    }
+}
+
+void OutgoingMessages::send(std::vector<std::byte> bytes, int destination) {
+    Queue& queue = queues_[{destination, bytes.size() > surely_eager}];
+    // Whoever sends without a pause looks at those that went before in passing.
+    if (queue.size() >= looks) { forget_first(queue); }
+    Message message{MPI_REQUEST_NULL, std::move(bytes)};
+    const Elements elements(message.bytes.size());
+    MPI_CALL(Isend, message.bytes.data(), elements.count(), elements.type(), destination, tag_,
+             comm_, &message.request);
+    queue.push_back(std::move(message));
+}
+
+/// Some of those that are over, by one look at MPI, for each may cost time.
+void OutgoingMessages::forget_first(Queue& queue) {
+    std::array<MPI_Request, looks> requests;
+    std::array<int, looks> indices;
+    const size_t count = std::min(queue.size(), looks);
+    for (size_t i = 0; i < count; ++i) { requests[i] = queue[i].request; }
+    int done = 0;
+    MPI_CALL(Testsome, static_cast<int>(count), requests.data(), &done, indices.data(),
+             MPI_STATUSES_IGNORE);
+    for (size_t i = 0; i < count; ++i) { queue[i].request = requests[i]; }
+    while (!queue.empty() && queue.front().request == MPI_REQUEST_NULL) { queue.pop_front(); }
+}
+
+void OutgoingMessages::advance() {
+    for (auto queue = queues_.begin(); queue != queues_.end();) {
+        forget_first(queue->second);
+        queue = queue->second.empty() ? queues_.erase(queue) : std::next(queue);
+    }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "runtime/mpi/mpi.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace nodeaware {
+
+/// Every MPI lets go of messages of so many bytes without their receiver: the smallest eager limit
+/// is that of Open MPI's shared memory, 4096 with its header.
+inline constexpr uint64_t surely_eager = 4000;
+
+/// The library's own messages to other ranks, until MPI has let go of their bytes. For each
+/// destination small and large ones end in order, or nearly so; then it is enough to look at the
+/// first.
+class OutgoingMessages {
+  public:
+    OutgoingMessages(MPI_Comm comm, int tag) : comm_(comm), tag_(tag) {}
+    ~OutgoingMessages();
+    OutgoingMessages(const OutgoingMessages&) = delete;
+    OutgoingMessages& operator=(const OutgoingMessages&) = delete;
+
+    /// Throws MpiError.
+    void send(std::vector<std::byte> bytes, int destination);
+    /// Forgets what is over. Throws MpiError.
+    void advance();
+    bool empty() const { return queues_.empty(); }
+
+  private:
+    struct Message {
+        MPI_Request request;
+        std::vector<std::byte> bytes;
+    };
+    using Queue = std::deque<Message>;
+    using Key = std::pair<int, bool>; ///< destination, is large
+
+    static constexpr size_t looks = 32; ///< at messages at a time
+    static void forget_first(Queue& queue);
+
+    MPI_Comm comm_;
+    int tag_;
+    std::map<Key, Queue> queues_; ///< none is empty
+};
+
+} // namespace nodeaware

@@ -1,0 +1,101 @@
+#pragma once
+
+#include "runtime/memory/datatype.hpp"
+#include "runtime/point_to_point/catch_all.hpp"
+#include "runtime/point_to_point/payload_tags.hpp"
+#include "strategies/costs.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+
+namespace nodeaware {
+
+/// Messages that are larger than a copy is worth go straight: their envelope goes through the
+/// engine like any message, so matching and order are the same, and their bytes (the payload) go by
+/// MPI from user memory to user memory, on a communicator of their own.
+///
+/// Both ends know the tag of a payload without a word: it names the tag of the message and its
+/// number on its channel (see PayloadTags), and as messages of a channel do not overtake each
+/// other, the n-th of them meets the n-th receive for it that is not cancelled. A tag stands for
+/// one number at a time: see Credits::may_go_straight().
+///
+/// Why no program can wait for ever that would not without us:
+///
+///  - The payload is sent when the application sends, so MPI alone moves it from there on, whatever
+///    its sender does then. It is received when its envelope meets a receive, in any call on the
+///    receiver in which the library goes on.
+///  - A receiver that is away in a call of MPI has first opened its receives: for each that names
+///    source and tag, and stands behind none with wildcards that may take its message, the payload
+///    of that number is awaited in user memory. So MPI serves a sender that waits. If an ordinary
+///    message comes for that receive, the open one has met nothing and never can: it is withdrawn.
+///  - Receives with wildcards cannot be opened, for whose message they take is not known. While one
+///    waits, receives of any payload into memory of the library are posted with it (CatchAll).
+///  - Where a channel is too far ahead or its tag has none for payloads, the message is copied; so
+///    is a buffered one. A blocking send of that kind waits for credit (Credits::must_fit()), which
+///    comes back when messages are matched, and for no more than the announcement that its receive
+///    is posted.
+///  - Synchronous sends wait in addition for the acknowledgement or that announcement.
+///
+/// The engines of an inner communicator share this object.
+class StraightMessages {
+  public:
+    /// `comm`: for payloads alone.
+    explicit StraightMessages(MPI_Comm comm);
+    ~StraightMessages() = default;
+    StraightMessages(const StraightMessages&) = delete;
+    StraightMessages& operator=(const StraightMessages&) = delete;
+
+    /// The object that belongs to the communicator, or one of its own.
+    static std::shared_ptr<StraightMessages> of(MPI_Comm comm);
+
+    int largest_tag() const { return largest_tag_; }
+    CatchAll& catch_all() { return catch_all_; }
+    /// Engines that use it.
+    std::array<bool, PayloadTags::engines> is_taken{};
+
+    /// Throw MpiError.
+    MPI_Request send(const UserMemory& memory, int destination, int payload_tag) const;
+    MPI_Request receive(const UserMemory& memory, int source, int payload_tag) const;
+    /// MPI_MESSAGE_NULL: the payload has not come yet.
+    MPI_Message probe(int source, int payload_tag) const;
+
+  private:
+    MPI_Comm comm_;
+    int largest_tag_ = 0;
+    CatchAll catch_all_;
+};
+
+/// What one engine has of it.
+class Payloads {
+  public:
+    /// No message goes straight.
+    Payloads() = default;
+    Payloads(std::shared_ptr<StraightMessages> messages, int engine);
+    Payloads(Payloads&& other) noexcept = default;
+    Payloads& operator=(Payloads&&) = delete;
+    ~Payloads();
+
+    /// 0: no message goes straight.
+    uint32_t window() const { return tags_.window(); }
+    /// Of the payload of message `number` on a channel with `tag`.
+    std::optional<int> tag(int tag, uint32_t number) const { return tags_.of(tag, number); }
+    StraightMessages* operator->() const { return messages_.get(); }
+
+  private:
+    std::shared_ptr<StraightMessages> messages_;
+    int engine_ = 0;
+    PayloadTags tags_;
+};
+
+/// Up to so many bytes are copied while there is credit: what MPI itself buffers, or if that is
+/// more, what is copied in and out in the time that an envelope takes. On slow networks that is
+/// limited by what receivers are to hold for others.
+inline uint64_t bytes_worth_a_copy(const Costs& costs) {
+    constexpr uint64_t most = uint64_t{1} << 18;
+    const uint64_t eager = std::max(costs.protocols[0].limit, costs.protocols[1].limit);
+    const double envelope = costs.protocols[0].latency / (2 * costs.copy_per_byte);
+    return std::min(most, std::max(eager, static_cast<uint64_t>(std::min(envelope, double(most)))));
+}
+
+} // namespace nodeaware

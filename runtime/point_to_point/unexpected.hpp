@@ -1,0 +1,33 @@
+#pragma once
+
+#include "runtime/point_to_point/wire.hpp"
+
+#include <cstdint>
+#include <list>
+#include <map>
+
+namespace nodeaware {
+
+/// Messages that came before a receive was posted for them: in order on each channel, and by their
+/// arrival for receives with wildcards. There may be very many, as there may be in MPI.
+class Unexpected {
+  public:
+    /// A message that comes after all others of its source.
+    void add(wire::Arrived message);
+    /// The first that a receive from `source` (or MPI_ANY_SOURCE) with `tag` (or MPI_ANY_TAG)
+    /// would take, or nullptr.
+    const wire::Arrived* find(int source, int tag) const;
+    /// Takes away what find() has found.
+    wire::Arrived take(const wire::Arrived& found);
+    bool empty() const { return channels_.empty(); }
+
+  private:
+    struct Kept {
+        wire::Arrived message;
+        uint64_t arrival;
+    };
+    std::map<Channel, std::list<Kept>> channels_; ///< none is empty
+    uint64_t arrivals_ = 0;
+};
+
+} // namespace nodeaware
