@@ -228,6 +228,13 @@ int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statu
 }
 
 int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
+    if (!context.progress.is_busy()) {
+        Call call(context, count, requests, status, 1);
+        const int code = mpi.Waitany(count, call.data(), index, call.statuses());
+        context.requests.completions.count();
+        const bool has_index = index != nullptr && *index >= 0 && *index < count;
+        return call.completed_one(code, has_index ? *index : -1);
+    }
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
         int flag = 0;
@@ -239,6 +246,14 @@ int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_S
 
 int waitsome(Context context, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses) {
+    const bool is_refused = count < 0 || done == nullptr || indices == nullptr;
+    if (is_refused || !context.progress.is_busy()) {
+        Call call(context, count, requests, statuses, count);
+        const int code = mpi.Waitsome(count, call.data(), done, indices, call.statuses());
+        context.requests.completions.count();
+        const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
+        return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices);
+    }
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
         code = testsome(context, count, requests, done, indices, statuses);
