@@ -224,14 +224,17 @@ bool start(void (*then)()) {
 }
 
 #define MESSAGES(suffix, Count)                                                                    \
-    .Send##suffix = p2p::send<Count, &Mpi::Send##suffix, &Mpi::Isend##suffix, p2p::Mode::standard>,\
-    .Bsend##suffix = p2p::send<Count, &Mpi::Bsend##suffix, nullptr, p2p::Mode::buffered>,\
-    .Ssend##suffix = p2p::send<Count, &Mpi::Ssend##suffix, &Mpi::Issend##suffix, p2p::Mode::synchronous>,\
-    .Rsend##suffix = p2p::send<Count, &Mpi::Rsend##suffix, &Mpi::Irsend##suffix, p2p::Mode::standard>,\
-    .Isend##suffix = p2p::isend<Count, &Mpi::Isend##suffix, p2p::Mode::standard>,\
-    .Ibsend##suffix = p2p::isend<Count, &Mpi::Ibsend##suffix, p2p::Mode::buffered>,\
-    .Issend##suffix = p2p::isend<Count, &Mpi::Issend##suffix, p2p::Mode::synchronous>,\
-    .Irsend##suffix = p2p::isend<Count, &Mpi::Irsend##suffix, p2p::Mode::standard>,\
+    .Send##suffix =                                                                                \
+        p2p::send<Count, &Mpi::Send##suffix, &Mpi::Isend##suffix, p2p::Mode::standard>,            \
+    .Bsend##suffix = p2p::send<Count, &Mpi::Bsend##suffix, nullptr, p2p::Mode::buffered>,          \
+    .Ssend##suffix =                                                                               \
+        p2p::send<Count, &Mpi::Ssend##suffix, &Mpi::Issend##suffix, p2p::Mode::synchronous>,       \
+    .Rsend##suffix =                                                                               \
+        p2p::send<Count, &Mpi::Rsend##suffix, &Mpi::Irsend##suffix, p2p::Mode::standard>,          \
+    .Isend##suffix = p2p::isend<Count, &Mpi::Isend##suffix, p2p::Mode::standard>,                  \
+    .Ibsend##suffix = p2p::isend<Count, &Mpi::Ibsend##suffix, p2p::Mode::buffered>,                \
+    .Issend##suffix = p2p::isend<Count, &Mpi::Issend##suffix, p2p::Mode::synchronous>,             \
+    .Irsend##suffix = p2p::isend<Count, &Mpi::Irsend##suffix, p2p::Mode::standard>,                \
     .Send_init##suffix =                                                                           \
         p2p::init<Count, const void*, &Mpi::Send_init##suffix, p2p::Mode::standard>,               \
     .Bsend_init##suffix =                                                                          \

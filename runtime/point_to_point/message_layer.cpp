@@ -52,8 +52,8 @@ CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
             int rank = 0;
             MPI_CALL(Comm_rank, comm, &rank);
             if (topology.nodes() > 1 && topology.most_ranks_on_a_node() > 1) {
-                const auto made = std::make_shared<CommunicatorMessages>(
-                    comm, std::move(topology), rank, requests);
+                const auto made = std::make_shared<CommunicatorMessages>(comm, std::move(topology),
+                                                                         rank, requests);
                 made->relatives = std::make_shared<RelatedCommunicators>();
                 made->relatives->join(made);
                 communicator.point_to_point = made;

@@ -2,8 +2,8 @@
 // its handler is called as often as without the library, and the exchanges that follow are right,
 // those of a communicator that has not been used before as well as those of one that has.
 
-#include "tests/mpi/harness.hpp"
 #include "tests/mpi/arguments_calls.hpp"
+#include "tests/mpi/harness.hpp"
 
 #include <functional>
 #include <vector>

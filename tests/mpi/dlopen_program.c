@@ -1,5 +1,5 @@
-/* dlopen_program LIBRARY [ARGUMENTS]: runs the main function of an MPI program that is a library, as
- * Python does with its extensions: MPI is loaded late, and by nobody's search path. */
+/* dlopen_program LIBRARY [ARGUMENTS]: runs the main function of an MPI program that is a library,
+ * as Python does with its extensions: MPI is loaded late, and by nobody's search path. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -52,7 +52,8 @@ CALM_EXPORT void ucp_worker_destroy(void* worker) {
     next(worker);
 }
 
-// `name` is MPI_Finalize or PMPI_Finalize. Without MPI in the process this is an error of MPI's kind.
+// `name` is MPI_Finalize or PMPI_Finalize. Without MPI in the process this is an error of MPI's
+// kind.
 static int finalize(const char* name) {
     int (*next)(void) = (int (*)(void))calm_next(name);
     finalizing = true;

@@ -1,10 +1,10 @@
 #include "runtime/job/machine.hpp"
 #include "runtime/job/model.hpp"
+#include "tools/fit/measurement_json.hpp"
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/text_file.hpp"
-#include "tools/fit/measurement_json.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/user_table.hpp"
 

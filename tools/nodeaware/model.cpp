@@ -1,8 +1,8 @@
+#include "tools/models/scenario_text.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/node_aware_models.hpp"
-#include "tools/models/scenario_text.hpp"
 #include "tuning/table_file.hpp"
 
 #include <nlohmann/json.hpp>
