@@ -203,7 +203,7 @@ bool contribute(Containers& rank, const Stream& stream, uint32_t sequence,
     const auto place = rank.next_reservation(stream);
     if (used != nullptr) { *used = place; }
     if (!place) { return false; }
-    std::byte* const slot = rank.reserve(*place);
+    std::byte* const slot = rank.reserve(*place, 1);
     if (slot == nullptr) {
         if (used != nullptr) { used->reset(); }
         return false;
@@ -251,7 +251,7 @@ TEST(Containers, AContributionThatFailsKeepsNobodyWaiting) {
     Node node(pair_of_ranks);
     std::optional<Containers::Reservation> place = node.ranks[0].next_reservation({4, 1, 12});
     ASSERT_TRUE(place.has_value());
-    ASSERT_NE(node.ranks[0].reserve(*place), nullptr);
+    ASSERT_NE(node.ranks[0].reserve(*place, 1), nullptr);
     node.ranks[0].withdraw(*place);
     EXPECT_FALSE(node.ranks[0].commit(*place));
     ASSERT_TRUE(contribute(node.ranks[1], {4, 2, 5}, 0, &place));
