@@ -46,7 +46,10 @@ struct Blocks {
     MPI_Count count_of(int i) const {
         return kind == Kind::one || kind == Kind::uniform ? count : counts[i];
     }
-    MPI_Datatype type_of(int i) const { return kind == Kind::typed ? types[i] : type; }
+    MPI_Datatype type_of(int i) const {
+        if (kind != Kind::typed) { return type; }
+        return types == nullptr ? MPI_DATATYPE_NULL : types[i];
+    }
 };
 
 /// The memory of one block after the other, in a call that MPI would accept.

@@ -76,7 +76,8 @@ double automatic_batch_timeout(const World& world) {
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
                                            Requests& requests)
-    : comm_(comm), topology_(std::move(topology)), rank_(rank), requests_(requests) {}
+    : comm_(comm), topology_(std::move(topology)), rank_(rank), requests_(requests),
+      unknown_cancels_(requests.unknown_cancels) {}
 
 void CommunicatorMessages::post() {
     if (is_off_) { return; }
@@ -137,7 +138,8 @@ uint64_t CommunicatorMessages::risk() const {
 }
 
 bool CommunicatorMessages::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
-    const bool is_unknown = is_ineligible_ || pending_ != 0 || requests_.has_lost_receives;
+    const bool may_lack_receives = has_forgotten_ && requests_.unknown_cancels != unknown_cancels_;
+    const bool is_unknown = is_ineligible_ || pending_ != 0 || may_lack_receives;
     const std::array<uint64_t, 5> mine = {
         balance_, is_unknown ? 1U : 0U, learner_.is_stable() ? 0U : 1U, learner_.recent(), risk()};
     std::array<uint64_t, 5> sums{};

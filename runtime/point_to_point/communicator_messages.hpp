@@ -46,6 +46,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     void received(const MPI_Status& status) override;
     void received_unknown() override;
     void may_be_cancelled(int source, int tag) override;
+    void has_forgotten() override { has_forgotten_ = true; }
     void waits() override { note_waiting_wildcard(); }
     /// A sender waits for its receiver.
     void note_synchronous() { has_synchronous_ = true; }
@@ -98,6 +99,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     uint64_t balance_ = 0;            ///< hashes of channels: messages sent less receives posted
     int pending_ = 0;                 ///< receives whose source is not known yet
     bool is_ineligible_ = false;
+    bool has_forgotten_ = false;     ///< see ReceiveObserver
+    const uint64_t unknown_cancels_; ///< when this was made
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     bool is_off_ = false;

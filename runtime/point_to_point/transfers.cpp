@@ -238,9 +238,10 @@ void note_received(MessageLayer& layer, const Message& message, const MPI_Status
 
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {
     CommunicatorMessages* const communicator = layer.find(message.comm);
-    if (communicator == nullptr || !communicator->is_learning()) { return; }
-    if (message.peer == MPI_PROC_NULL) { return; }
-    if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
+    const bool is_learning = communicator != nullptr && communicator->is_learning();
+    if (!is_learning || message.peer == MPI_PROC_NULL) {
+        layer.requests.recent.add({request, nullptr, 0, 0});
+    } else if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {

@@ -195,7 +195,7 @@ int testany(Context context, int count, MPI_Request* requests, int* index, int* 
     const int code = mpi.Testany(count, call.data(), index, flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
-    const bool has_index = is_over && *index >= 0 && *index < count;
+    const bool has_index = is_over && index != nullptr && *index >= 0 && *index < count;
     return call.completed_one(code, has_index ? *index : -1);
 }
 

@@ -61,18 +61,17 @@ std::optional<RecentReceives::Receive> RecentReceives::take(MPI_Request request)
 
 void RecentReceives::forget(const ReceiveObserver* observer) {
     for (Receive& receive : ring_) {
-        if (receive.observer == observer) { receive = {}; }
+        if (receive.observer == observer) { receive.observer = nullptr; }
     }
 }
 
 void Requests::cancelled(MPI_Request request) {
     if (observed_.count(request) > 0) { return; }
-    if (const auto receive = recent.take(request); receive && receive->observer != nullptr) {
-        receive->observer->may_be_cancelled(receive->source, receive->tag);
-        observed_[request] = receive->observer;
-    } else if (!recent.has_all()) {
-        has_lost_receives = true;
-    }
+    const auto receive = recent.take(request);
+    if (!receive) { ++unknown_cancels; }
+    if (!receive || receive->observer == nullptr) { return; }
+    receive->observer->may_be_cancelled(receive->source, receive->tag);
+    observed_[request] = receive->observer;
 }
 
 void Requests::forget(const ReceiveObserver* observer) {

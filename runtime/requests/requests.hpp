@@ -26,14 +26,17 @@ class ReceiveObserver {
     /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
     /// What becomes of it is told when it is over.
     virtual void may_be_cancelled(int source, int tag) = 0;
+    /// From now on one of its receives may be cancelled without it being told.
+    virtual void has_forgotten() = 0;
     /// The receive is posted while this rank may block in MPI.
     virtual void waits() = 0;
     /// The application will not learn what the receive has taken.
     virtual void received_unknown() = 0;
 };
 
-/// The last receives that name source and tag and that MPI executes: programs that cancel one do so
-/// soon, if ever.
+/// The last receives that MPI executes and that are not observed: programs that cancel one do so
+/// soon, if ever. An observer is told that its receive, which names source and tag, may be gone; of
+/// others (nullptr) nobody wants to know.
 class RecentReceives {
   public:
     struct Receive {
@@ -42,12 +45,14 @@ class RecentReceives {
         int source = 0;
         int tag = 0;
     };
-    void add(const Receive& receive) { ring_[next_++ % ring_.size()] = receive; }
+    void add(const Receive& receive) {
+        Receive& oldest = ring_[next_++ % ring_.size()];
+        if (oldest.observer != nullptr) { oldest.observer->has_forgotten(); }
+        oldest = receive;
+    }
     /// The newest with this request, which is forgotten then.
     std::optional<Receive> take(MPI_Request request);
     void forget(const ReceiveObserver* observer);
-    /// False if receives have been forgotten for want of room.
-    bool has_all() const { return next_ <= ring_.size(); }
 
   private:
     std::array<Receive, 1024> ring_;
@@ -131,8 +136,8 @@ class Requests {
     void cancelled(MPI_Request request);
     /// The one that it has cancelled was the library's.
     bool own_was_cancelled = false;
-    /// A receive was cancelled of which nobody knows any more what it was.
-    bool has_lost_receives = false;
+    /// Requests that were cancelled and of which nobody knows what they were.
+    uint64_t unknown_cancels = 0;
     void forget(const ReceiveObserver* observer);
 
     /// A request is about to be freed by the application.
