@@ -375,7 +375,7 @@ nodeaware_core(void* (*next)(const char*)) {
 
 /// Objects with static storage in this library are never destroyed: programs may call MPI_Finalize,
 /// which calls us, after the destructors of all that they have loaded.
-extern "C" int __cxa_atexit(void (* /*destructor*/)(void*), void* /*object*/,
-                            void* /*library*/) { // NOLINT
+// NOLINTNEXTLINE
+extern "C" int __cxa_atexit(void (* /*destructor*/)(void*), void* /*object*/, void* /*library*/) {
     return 0;
 }
