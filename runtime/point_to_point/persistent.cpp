@@ -50,7 +50,7 @@ void made(MessageLayer& layer, MPI_Request request, const PersistentRequest& per
 int start(MessageLayer& layer, int count, MPI_Request* requests) {
     if (layer.requests.persistent().empty() || requests == nullptr || count < 1) {
         const int code = count == 1 ? mpi.Start(requests) : mpi.Startall(count, requests);
-        for (int i = 0; code == MPI_SUCCESS && i < count; ++i) {
+        for (int i = 0; code == MPI_SUCCESS && requests != nullptr && i < count; ++i) {
             layer.requests.recent.add({requests[i], nullptr, 0, 0});
         }
         return code;
