@@ -53,8 +53,8 @@ class List {
         if (is_sure) { out.line("  requests:" + left); }
         for (MPI_Request& request : requests) {
             if (request == MPI_REQUEST_NULL) { continue; }
-            const int waited = is_sure && persistent_ ? MPI_SUCCESS
-                                                      : MPI_Wait(&request, MPI_STATUS_IGNORE);
+            const int waited =
+                is_sure && persistent_ ? MPI_SUCCESS : MPI_Wait(&request, MPI_STATUS_IGNORE);
             const int freed = persistent_ ? MPI_Request_free(&request) : MPI_SUCCESS;
             if (is_sure) { out.call("complete", waited == MPI_SUCCESS ? freed : waited); }
         }
