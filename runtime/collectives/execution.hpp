@@ -38,7 +38,10 @@ template <class Transport> class Execution {
   public:
     /// `sends_first`: the first progress() begins sends and nothing else.
     Execution(const Schedule& schedule, Transport& transport, uint32_t call, bool sends_first)
-        : schedule_(schedule), transport_(transport), call_(call), sends_first_(sends_first) {}
+        : schedule_(schedule), transport_(transport), call_(call), sends_first_(sends_first),
+          pending_(schedule.steps.size()) {
+        std::iota(pending_.begin(), pending_.end(), 0U);
+    }
 
     /// Packs what the ranks of the node have to offer. All of them must have done so before
     /// progress() is called.
@@ -52,8 +55,6 @@ template <class Transport> class Execution {
     bool progress() {
         if (!begun_) {
             begun_ = true;
-            pending_.resize(schedule_.steps.size());
-            std::iota(pending_.begin(), pending_.end(), 0U);
             if (sends_first_) {
                 ++advances_; // even without a send: the rest has not been looked at
                 begin_what_can([](const Step& step) {

@@ -22,6 +22,15 @@ template <class Work> void MpiTransport::guarded(Work work) {
     }
 }
 
+void MpiTransport::reserve(size_t requests) {
+    requests_.reserve(requests);
+    pending_.reserve(requests);
+    indices_.reserve(requests);
+    statuses_.reserve(requests);
+    finished_.reserve(requests);
+    failed_to_begin_.reserve(requests);
+}
+
 void MpiTransport::fail(int code) {
     if (error_ == MPI_SUCCESS) { error_ = code; }
 }

@@ -21,6 +21,9 @@ class MpiTransport {
                  const Exchange& exchange, const tags::Tags& tags)
         : comm_(comm), topology_(topology), memory_(memory), exchange_(exchange), tags_(tags) {}
 
+    /// Memory for so many requests, so that none can be lost for the lack of it.
+    void reserve(size_t requests);
+
     std::byte* arena() { return memory_.data(); }
     uint32_t counter(int32_t number) const { return memory_.counter(number); }
     void signal(int32_t number) { memory_.signal(number); }

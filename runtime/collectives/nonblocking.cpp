@@ -6,6 +6,7 @@
 #include "runtime/progress/activity.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace nodeaware {
 
@@ -55,20 +56,44 @@ Nonblocking::~Nonblocking() {
 void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange exchange,
                         const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
     const std::lock_guard lock(mutex_);
-    auto types = std::make_unique<KeptTypes>(exchange);
-    MPI_CALL(Grequest_start, query, release, cancel, nullptr, request);
-    auto operation =
-        std::make_unique<UnderWay>(*request, std::move(context), std::move(exchange), record, comm);
-    operation->types = std::move(types);
-    add(std::move(operation));
-    advance_locked();
+    try {
+        auto types = std::make_unique<KeptTypes>(exchange);
+        UnderWay& operation = add(record, comm);
+        if (const int code = mpi.Grequest_start(query, release, cancel, nullptr, request);
+            code != MPI_SUCCESS) {
+            under_way_.pop_back();
+            throw MpiError(code, "MPI_Grequest_start");
+        }
+        operation.request = *request;
+        operation.types = std::move(types);
+        operation.exchange.emplace(std::move(context), std::move(exchange), MPI_SUCCESS);
+    } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "nonblocking operation"); }
+    begin_last();
 }
 
-/// With the lock held.
-void Nonblocking::add(std::unique_ptr<UnderWay> operation) {
-    under_way_.push_back(std::move(operation));
+/// With the lock held. The exchange is to follow, when nothing can fail any more.
+Nonblocking::UnderWay& Nonblocking::add(const CallRecord& record, MPI_Comm comm) {
+    under_way_.push_back(std::make_unique<UnderWay>(record, comm));
+    return *under_way_.back();
+}
+
+/// With the lock held. Operations that began before are left alone, as there may be many; unless
+/// they have to begin first.
+void Nonblocking::begin_last() {
     under_way_count_.fetch_add(1, std::memory_order_release);
     activity.requests.fetch_add(1, std::memory_order_relaxed);
+    if (has_to_begin_) {
+        advance_locked();
+        return;
+    }
+    const CompletionErrorsReturn errors_return;
+    PendingExchange& exchange = *under_way_.back()->exchange;
+    const bool is_done = exchange.progress();
+    has_to_begin_ = !exchange.has_begun();
+    if (!is_done) { return; }
+    const auto finished = std::move(under_way_.back());
+    under_way_.pop_back();
+    finish(*finished);
 }
 
 MPI_Comm Nonblocking::self() {
@@ -98,18 +123,23 @@ void Nonblocking::started(std::span<const MPI_Request> requests) {
         const auto found = persistent_.find(request);
         if (found != persistent_.end()) { start(request, *found->second); }
     }
-    advance_locked();
 }
 
+/// The others will begin the operation, so this rank does in any case.
 void Nonblocking::start(MPI_Request request, Persistent& persistent) {
+    UnderWay& operation = add(persistent.record, persistent.comm);
+    Exchange exchange;
+    int error = MPI_SUCCESS;
     try {
-        Exchange exchange = persistent.exchange;
+        exchange = persistent.exchange;
         if (exchange.in_place) { stage_outgoing(exchange, persistent.context->inner().comm()); }
-        auto operation = std::make_unique<UnderWay>(
-            request, persistent.context, std::move(exchange), persistent.record, persistent.comm);
-        operation->persistent = &persistent;
-        add(std::move(operation));
-    } catch (const MpiError& error) { log(LogLevel::warn, "MPI_Start: {}", error.what()); }
+    } catch (const MpiError& failure) { error = failure.code; } catch (const std::bad_alloc&) {
+        error = MPI_ERR_NO_MEM;
+    }
+    operation.request = request;
+    operation.persistent = &persistent;
+    operation.exchange.emplace(persistent.context, std::move(exchange), error);
+    begin_last();
 }
 
 void Nonblocking::freed(MPI_Request request) {
@@ -129,20 +159,28 @@ void Nonblocking::advance() {
     advance_locked();
 }
 
-/// With the lock held.
+/// With the lock held. Of many operations the oldest are looked after, which will mostly end first,
+/// and a few of the others in turn: each look lets MPI work, which takes its time.
 void Nonblocking::advance_locked() {
     if (under_way_.empty()) { return; }
     const CompletionErrorsReturn errors_return;
     std::vector<std::unique_ptr<UnderWay>> finished;
-    size_t kept = 0;
-    for (auto& operation : under_way_) {
-        if (operation->exchange.progress()) {
-            finished.push_back(std::move(operation));
-        } else {
-            under_way_[kept++] = std::move(operation);
+    const auto look_after = [&](size_t i) {
+        if (under_way_[i] != nullptr && under_way_[i]->exchange->progress()) {
+            finished.push_back(std::move(under_way_[i]));
         }
+    };
+    constexpr size_t few = 8;
+    const size_t count = under_way_.size();
+    const bool all = has_to_begin_ || count <= 2 * few;
+    for (size_t i = 0; i < (all ? count : few); ++i) { look_after(i); }
+    for (size_t i = 0; i < (all ? 0 : few); ++i) { look_after(few + turn_++ % (count - few)); }
+    if (!finished.empty()) { std::erase(under_way_, nullptr); }
+    if (has_to_begin_) {
+        has_to_begin_ =
+            std::any_of(under_way_.begin(), under_way_.end(),
+                        [](const auto& operation) { return !operation->exchange->has_begun(); });
     }
-    under_way_.resize(kept);
     for (const auto& operation : finished) { finish(*operation); }
 }
 
@@ -150,15 +188,15 @@ void Nonblocking::finish(UnderWay& operation) {
     activity.requests.fetch_sub(1, std::memory_order_relaxed);
     under_way_count_.fetch_sub(1, std::memory_order_release);
     CallRecord& record = operation.record;
-    record.sent_messages = operation.exchange.messages_sent();
-    record.sent_bytes = operation.exchange.bytes_sent();
+    record.sent_messages = operation.exchange->messages_sent();
+    record.sent_bytes = operation.exchange->bytes_sent();
     if (report_.wants_times()) {
         const std::chrono::duration<double> time =
             std::chrono::steady_clock::now() - operation.start;
         record.seconds = time.count();
     }
     report_.add(record);
-    if (const int code = operation.exchange.error(); code != MPI_SUCCESS) {
+    if (const int code = operation.exchange->error(); code != MPI_SUCCESS) {
         requests_.add_failure(operation.request, {operation.comm, code});
     }
     if (operation.persistent == nullptr) {

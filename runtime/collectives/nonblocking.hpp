@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,21 +66,19 @@ class Nonblocking : public WorkSource {
         int tag = 0;
     };
     struct UnderWay {
-        MPI_Request request;
-        PendingExchange exchange;
+        MPI_Request request = MPI_REQUEST_NULL;
+        std::optional<PendingExchange> exchange;
         std::unique_ptr<KeptTypes> types;
-        MPI_Comm comm;                ///< of the application
-        const Persistent* persistent; ///< nullptr: a generalized request
         CallRecord record;
+        MPI_Comm comm;                          ///< of the application
+        const Persistent* persistent = nullptr; ///< nullptr: a generalized request
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-        UnderWay(MPI_Request handle, std::shared_ptr<NonblockingContext> context, Exchange messages,
-                 const CallRecord& begun, MPI_Comm called_on)
-            : request(handle), exchange(std::move(context), std::move(messages)), comm(called_on),
-              persistent(nullptr), record(begun) {}
+        UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
     };
 
     bool is_under_way(MPI_Request request) const;
-    void add(std::unique_ptr<UnderWay> operation);
+    UnderWay& add(const CallRecord& record, MPI_Comm comm);
+    void begin_last();
     void advance_locked();
     void finish(UnderWay& operation);
     void start(MPI_Request request, Persistent& persistent);
@@ -91,6 +90,8 @@ class Nonblocking : public WorkSource {
     std::atomic<int> under_way_count_{0};
     std::mutex mutex_;
     std::vector<std::unique_ptr<UnderWay>> under_way_;
+    size_t turn_ = 0;
+    bool has_to_begin_ = false; ///< one of them at least
     std::map<MPI_Request, std::unique_ptr<Persistent>> persistent_;
     MPI_Comm self_ = MPI_COMM_NULL;
     int next_tag_ = 0;

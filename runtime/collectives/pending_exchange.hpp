@@ -9,16 +9,21 @@
 namespace nodeaware {
 
 /// A nonblocking operation under way on this rank. What it has to do for other ranks it does while
-/// it begins, which is at once unless it is far ahead of them; see strategies/gathered.hpp. The
-/// rest concerns this rank alone, and waits until somebody calls progress().
+/// it begins; see strategies/gathered.hpp. The rest concerns this rank alone, and waits until
+/// somebody calls progress(). The operation begins with the first call, at once unless something
+/// has run out: room for contributions, see Contributions, or memory; then with one of the next.
 class PendingExchange {
   public:
-    PendingExchange(std::shared_ptr<NonblockingContext> context, Exchange exchange);
+    /// Takes the number of the operation. With an `error`, and where memory runs out, the operation
+    /// fails on this rank; it begins nevertheless, with nothing to say, for others need that.
+    PendingExchange(std::shared_ptr<NonblockingContext> context, Exchange exchange,
+                    int error) noexcept;
     PendingExchange(const PendingExchange&) = delete;
     PendingExchange& operator=(const PendingExchange&) = delete;
 
     /// Does what can be done now; true when nothing is left to do.
     bool progress();
+    bool has_begun() const { return has_begun_; }
 
     /// MPI_SUCCESS or the code of the first failure.
     int error() const;
@@ -36,17 +41,20 @@ class PendingExchange {
         Execution<MpiTransport> execution;
     };
 
-    void begin();
+    bool begin();
     /// As the last of its node: takes what all have contributed, and sends it.
     void send_for_all();
+    void take();
 
     std::shared_ptr<NonblockingContext> context_;
     Exchange exchange_;
     const uint64_t operation_;
+    int error_; ///< that it began with
     bool has_begun_ = false;
+    bool is_last_ = false; ///< of its node to begin
     gathered::OwnPart own_part_;
-    std::optional<Part> own_;
-    Exchange contributed_; ///< by all ranks of the node, as messages
+    std::optional<Part> own_; ///< nothing if it began with an error
+    Exchange contributed_;    ///< by all ranks of the node, as messages
     std::optional<Part> for_all_;
     uint64_t messages_sent_ = 0;
     uint64_t bytes_sent_ = 0;

@@ -110,8 +110,7 @@ Communicator& Communicator::with_context(MPI_Comm comm, const World& world) {
     if (communicator.context_obstacle_ != Reason::not_prepared) { return communicator; }
     communicator.context_obstacle_ = communicator.obstacle_;
     if (communicator.obstacle_ == Reason::none) {
-        communicator.context_ =
-            NonblockingContext::create(communicator.inner_, communicator.inner_->next_context());
+        communicator.context_ = NonblockingContext::create(communicator.inner_);
         if (communicator.context_ == nullptr) {
             communicator.context_obstacle_ = Reason::no_resources;
         }

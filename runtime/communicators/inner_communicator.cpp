@@ -1,6 +1,7 @@
 #include "runtime/communicators/inner_communicator.hpp"
 
 #include "runtime/job/log.hpp"
+#include "runtime/memory/local_group.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/requests/library.hpp"
 
@@ -64,9 +65,12 @@ InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vect
 bool InnerCommunicator::create_arena() {
     const LocalGroup group(comm_, topology_.ranks_of(topology_.node_of(rank_)),
                            topology_.local_of(rank_));
-    return arena_.create(group,
-                         {group.size(), counter_limit(topology_),
-                          static_cast<uint32_t>(topology_.nodes()), parameters_.arena_bytes});
+    const NodeArena::Shape shape{group.size(), counter_limit(topology_),
+                                 static_cast<uint32_t>(topology_.nodes()), parameters_.arena_bytes};
+    SharedMemory memory = SharedMemory::create(group, NodeArena::bytes_of(shape));
+    if (memory.data() == nullptr) { return false; }
+    arena_.attach(std::move(memory), shape, group.own());
+    return true;
 }
 
 int InnerCommunicator::alive() { return all_alive; }

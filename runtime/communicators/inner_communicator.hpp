@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <set>
 
 namespace nodeaware {
 
@@ -49,7 +50,9 @@ class InnerCommunicator {
     /// Memory for the messages of a call, kept from call to call.
     Exchange& exchange() { return exchange_; }
     uint32_t next_operation() { return ++operations_; }
-    int next_context() { return contexts_++; }
+    /// Numbers of the contexts for nonblocking operations that there are on this rank.
+    std::set<int>& contexts() { return contexts_; }
+    int first_free_context() const { return contexts_.empty() ? 0 : *contexts_.rbegin() + 1; }
     int next_engine() { return engines_++; } ///< of point-to-point messages
     /// Counters that the operations with even and odd numbers have used.
     uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
@@ -79,7 +82,7 @@ class InnerCommunicator {
     std::unique_ptr<Agreement> agreement_;
     Exchange exchange_;
     uint32_t operations_ = 0;
-    int contexts_ = 0;
+    std::set<int> contexts_;
     int engines_ = 0;
     bool is_left_ = false;
     std::array<uint32_t, 2> used_counters_{};

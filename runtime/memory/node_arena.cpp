@@ -7,6 +7,7 @@
 #include <new>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 namespace nodeaware {
 
@@ -14,22 +15,35 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free &&
                   std::atomic<uint32_t>::is_always_lock_free,
               "atomics are shared between processes");
 
-bool NodeArena::create(const LocalGroup& group, const Shape& shape) {
+struct NodeArena::Layout {
+    explicit Layout(const Shape& shape)
+        : set_bytes((shape.bytes + 63) / 64 * 64),
+          counters_at(sizeof(Control) + sizeof(RankLine) * static_cast<size_t>(shape.ranks)),
+          data_at(counters_at + sizeof(Counter) * 2 * (shape.counters + shape.nodes + 1)) {}
+
+    uint64_t set_bytes;
+    size_t counters_at;
+    size_t data_at;
+};
+
+size_t NodeArena::bytes_of(const Shape& shape) {
+    const Layout layout(shape);
+    return layout.data_at + 2 * layout.set_bytes;
+}
+
+void NodeArena::attach(SharedMemory memory, const Shape& shape, int own) {
+    const Layout layout(shape);
+    memory_ = std::move(memory);
     shape_ = shape;
-    shape_.bytes = (shape.bytes + 63) / 64 * 64;
-    own_ = group.own();
-    const size_t ranks_at = sizeof(Control);
-    const size_t counters_at = ranks_at + sizeof(RankLine) * static_cast<size_t>(shape.ranks);
-    const size_t data_at = counters_at + sizeof(Counter) * 2 * all_counters();
-    memory_ = SharedMemory::create(group, data_at + 2 * shape_.bytes);
-    if (memory_.data() == nullptr) { return false; }
+    shape_.bytes = layout.set_bytes;
+    own_ = own;
     // All of it is zero, which is how the atomics begin; nothing is written, so that unused pages
     // stay unused.
-    control_ = std::launder(reinterpret_cast<Control*>(memory_.data()));
-    ranks_ = std::launder(reinterpret_cast<RankLine*>(memory_.data() + ranks_at));
-    counters_ = std::launder(reinterpret_cast<Counter*>(memory_.data() + counters_at));
-    data_ = memory_.data() + data_at;
-    return true;
+    std::byte* const begin = memory_.data();
+    control_ = std::launder(reinterpret_cast<Control*>(begin));
+    ranks_ = std::launder(reinterpret_cast<RankLine*>(begin + sizeof(Control)));
+    counters_ = std::launder(reinterpret_cast<Counter*>(begin + layout.counters_at));
+    data_ = begin + layout.data_at;
 }
 
 NodeArena::Announcement& NodeArena::announcement(uint32_t operation, int local) const {

@@ -23,8 +23,10 @@ class NodeArena {
         uint64_t bytes = 0; ///< of each of the two sets
     };
 
-    /// Collective over the group. False on all members if the memory could not be had.
-    bool create(const LocalGroup& group, const Shape& shape);
+    static size_t bytes_of(const Shape& shape);
+    /// Lays the arena out in memory of so many bytes, all of them zero at first, that the ranks of
+    /// the node share; this is the `own`-th.
+    void attach(SharedMemory memory, const Shape& shape, int own);
 
     std::byte* data(uint32_t operation) const { return data_ + (operation % 2) * shape_.bytes; }
     const Shape& shape() const { return shape_; }
@@ -96,6 +98,9 @@ class NodeArena {
     struct alignas(64) RankLine {
         std::array<Announcement, 2> announcements;
     };
+
+    /// Where the parts are.
+    struct Layout;
 
     /// Counters of a schedule, one for each node that may be given up, and one for all of them.
     uint32_t all_counters() const { return shape_.counters + shape_.nodes + 1; }

@@ -1,7 +1,9 @@
 #include "runtime/memory/shared_memory.hpp"
 
 #include "runtime/job/log.hpp"
+#include "runtime/memory/local_group.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -22,6 +24,7 @@ struct Announcement {
     std::array<char, 128> path{}; ///< empty: the leader has none
     dev_t device = 0;
     ino_t inode = 0;
+    size_t limit = 0; ///< size of the file, with the reserve
 };
 
 class File {
@@ -85,9 +88,10 @@ class Name {
 
 /// Anonymous memory that others reach through /proc. Not limited by the size of /dev/shm, which is
 /// often tiny in containers.
-File create_anonymous(size_t bytes, Announcement& announcement) {
+File create_anonymous(size_t /*bytes*/, Announcement& announcement) {
     File file(memfd_create("nodeaware", MFD_CLOEXEC));
-    if (!file.is_open() || ftruncate(file.descriptor(), static_cast<off_t>(bytes)) != 0) {
+    if (!file.is_open() ||
+        ftruncate(file.descriptor(), static_cast<off_t>(announcement.limit)) != 0) {
         complain("memfd_create");
         return File(-1);
     }
@@ -104,7 +108,7 @@ File create_anonymous(size_t bytes, Announcement& announcement) {
 }
 
 /// A file in /dev/shm, for systems where processes cannot look into each other's /proc. Its space
-/// is taken at once: to run out of it later would be a bus error.
+/// (not that of the reserve) is taken at once: to run out of it later would be a bus error.
 File create_named(size_t bytes, Announcement& announcement) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) != sizeof random) {
@@ -119,7 +123,8 @@ File create_named(size_t bytes, Announcement& announcement) {
         return file;
     }
     errno = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes));
-    if (errno != 0 || !file.identify(announcement)) {
+    if (errno != 0 || ftruncate(file.descriptor(), static_cast<off_t>(announcement.limit)) != 0 ||
+        !file.identify(announcement)) {
         complain(path.data());
         const Name unwanted(path.data());
         return File(-1);
@@ -140,20 +145,38 @@ File open_announced(const Announcement& announcement) {
     return same ? std::move(file) : File(-1); // another process under the same number
 }
 
+/// The reserve costs nothing as long as it is not used, but files may not be as large as one likes.
+size_t with_reserve(size_t bytes, size_t reserve) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return bytes + reserve;
+    }
+    return std::max<size_t>(bytes, std::min<size_t>(bytes + reserve, limit.rlim_cur));
+}
+
 using Creator = File (*)(size_t, Announcement&);
 
+struct Shared {
+    File file;
+    size_t limit = 0; ///< its size, with the reserve
+};
+
 /// A file made in one of the two ways, open on all members; on none if one of them cannot find it.
-File share(const LocalGroup& group, size_t bytes, Creator creator) {
+Shared share(const LocalGroup& group, size_t bytes, size_t reserve, Creator creator) {
     Announcement announcement;
     File file(-1);
-    if (group.is_leader() && is_within_limit(bytes)) { file = creator(bytes, announcement); }
+    if (group.is_leader() && is_within_limit(bytes)) {
+        announcement.limit = with_reserve(bytes, reserve);
+        file = creator(bytes, announcement);
+    }
     const bool is_named = creator == create_named && file.is_open();
     const Name name(is_named ? announcement.path.data() : nullptr); // for as long as they look
     if (group.is_leader() && !file.is_open()) { announcement.path[0] = '\0'; }
     group.broadcast(&announcement, sizeof announcement);
-    if (announcement.path[0] == '\0') { return File(-1); }
+    if (announcement.path[0] == '\0') { return {File(-1)}; }
     if (!group.is_leader()) { file = open_announced(announcement); }
-    return group.all(file.is_open()) ? std::move(file) : File(-1);
+    if (!group.all(file.is_open())) { return {File(-1)}; }
+    return {std::move(file), announcement.limit};
 }
 
 std::byte* map(const File& file, size_t bytes) {
@@ -168,30 +191,17 @@ std::byte* map(const File& file, size_t bytes) {
 
 } // namespace
 
-SharedMemory SharedMemory::create(const LocalGroup& group, size_t bytes) {
+SharedMemory SharedMemory::create(const LocalGroup& group, size_t bytes, size_t reserve) {
     for (const Creator creator : {create_anonymous, create_named}) {
-        const File file = share(group, bytes, creator);
-        if (!file.is_open()) { continue; }
-        SharedMemory memory;
-        memory.data_ = map(file, bytes);
-        memory.size_ = bytes;
+        const Shared shared = share(group, bytes, reserve, creator);
+        if (!shared.file.is_open()) { continue; }
+        std::byte* const data = map(shared.file, bytes);
+        SharedMemory memory(data, data == nullptr ? 0 : bytes, shared.limit,
+                            creator == create_named);
         // Who has no room for it has none for that of the other way.
-        return group.all(memory.data_ != nullptr) ? std::move(memory) : SharedMemory();
+        return group.all(data != nullptr) ? std::move(memory) : SharedMemory();
     }
     return {};
-}
-
-SharedMemory::~SharedMemory() {
-    if (data_ != nullptr) { munmap(data_, size_); }
-}
-
-SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
 }
 
 } // namespace nodeaware

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 /// Tags on the library's private communicators. The standard promises tags up to 32767.
 namespace nodeaware::tags {
@@ -30,6 +31,39 @@ inline Tags of_blocking(uint32_t call) {
 
 /// Nonblocking operations use the tags from here on.
 inline constexpr int first_nonblocking = 32768;
+
+/// The tags of one of the contexts that nonblocking operations on a private communicator have.
+struct Range {
+    int first = 0;
+    /// So many operations have tags of their own, then they repeat. Pieces come from whichever rank
+    /// of a node, and MPI keeps those of different ranks in no order: where a node is further ahead
+    /// of a rank than this, a piece may be taken for that of a later operation. Its header tells,
+    /// and the operation fails.
+    int operations = 0;
+};
+
+/// Of the context `number`, if there are tags up to `upper_bound`. One half of them is for the
+/// first contexts, where context n gets a share of 1 / ((n + 1) (n + 2)); when the share would be
+/// for less than `fewest` operations, contexts get so many in the other half. Nothing if that is
+/// used up.
+inline std::optional<Range> range_of_context(int number, int tags_of_an_operation,
+                                             int upper_bound) {
+    constexpr int64_t fewest = 64;
+    const int64_t half = (int64_t{upper_bound} + 1 - first_nonblocking) / 2;
+    const auto share_of = [&](int64_t n) {
+        return (half / (n + 1) - half / (n + 2)) / tags_of_an_operation;
+    };
+    if (const int64_t share = share_of(number); share >= fewest) {
+        return Range{static_cast<int>(first_nonblocking + half - half / (number + 1)),
+                     static_cast<int>(share)};
+    }
+    int64_t with_share = 0;
+    while (share_of(with_share) >= fewest) { ++with_share; }
+    const int64_t first =
+        first_nonblocking + half + (number - with_share) * fewest * tags_of_an_operation;
+    if (first + fewest * tags_of_an_operation > int64_t{upper_bound} + 1) { return std::nullopt; }
+    return Range{static_cast<int>(first), static_cast<int>(fewest)};
+}
 
 inline constexpr int setup = 32000;
 inline constexpr int never_used = 32001;

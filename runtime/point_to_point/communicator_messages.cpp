@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/job/log.hpp"
+#include "runtime/memory/local_group.hpp"
 #include "runtime/point_to_point/vote_counts.hpp"
 #include "strategies/forecast.hpp"
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/memory/node_arena.hpp"
+#include "runtime/mpi/mpi.hpp"
 #include "runtime/progress/progress.hpp"
 
 #include <cstdint>

@@ -1,12 +1,13 @@
 // random_gathered CASES [FIRST_SEED]
 //
-// Runs random nonblocking exchanges on random clusters: the parts that gathered:: compiles,
-// executed as runtime/pending_exchange.cpp does, on a machine made of plain memory. Checks for
-// every case that each byte arrives once, in its place; that no rank waits for ever, and that a
-// rank needs no other once all have begun; that the bounds of memory and counters hold; that no
-// rank gets more than one piece from a node; that every message finds its receive, with nothing
-// left over.
+// Runs random nonblocking exchanges on random clusters, some at a time: the parts that gathered::
+// compiles, executed as PendingExchange does, on a machine made of plain memory. Checks for every
+// case that each byte arrives once, in its place; that no rank waits for ever, and that a rank
+// needs no other once all have begun; that the bounds of memory and counters hold; that no rank
+// gets more than one piece from a node; that every message finds its receive, with nothing left
+// over.
 
+#include "runtime/memory/contributions.hpp"
 #include "strategies/gathered.hpp"
 #include "tests/unit/random_machine.hpp"
 
@@ -26,56 +27,6 @@ using gathered::Contribution;
 struct Contributed {
     const std::byte* data = nullptr;
     uint64_t bytes = 0;
-};
-
-/// What the ranks of a node share, as runtime/lane.cpp lays it out: a region for each.
-class Node {
-  public:
-    Node(int ranks, uint64_t region_bytes)
-        : regions_(static_cast<size_t>(ranks), std::vector<std::byte>(region_bytes)) {}
-
-    /// Lists the contributions of a rank; returns where it has to pack them.
-    std::byte* contribute(int local, const gathered::OwnPart& part) {
-        std::vector<std::byte>& region = regions_[static_cast<size_t>(local)];
-        const uint64_t count = part.contributions.size();
-        const uint64_t list_bytes = sizeof(Contribution) * count;
-        require(sizeof count + list_bytes + part.contributed_bytes <= region.size(),
-                "the region is exceeded");
-        std::memcpy(region.data(), &count, sizeof count);
-        std::byte* const list = region.data() + sizeof count;
-        if (count > 0) { std::memcpy(list, part.contributions.data(), list_bytes); }
-        return list + list_bytes;
-    }
-
-    /// True for the last rank.
-    bool arrive() { return ++arrived_ == regions_.size(); }
-
-    /// The lists of all ranks; appends their bytes to `bytes`.
-    std::vector<std::vector<Contribution>> contributed(std::vector<Contributed>& bytes) const {
-        std::vector<std::vector<Contribution>> lists;
-        for (const std::vector<std::byte>& region : regions_) {
-            uint64_t count = 0;
-            std::memcpy(&count, region.data(), sizeof count);
-            std::vector<Contribution>& list = lists.emplace_back(count);
-            const std::byte* next = region.data() + sizeof count;
-            if (count > 0) { std::memcpy(list.data(), next, sizeof(Contribution) * count); }
-            next += sizeof(Contribution) * count;
-            for (const Contribution& contribution : list) {
-                bytes.push_back({next, contribution.bytes});
-                next += contribution.bytes;
-            }
-        }
-        return lists;
-    }
-
-    /// The last rank has read them: others may use the memory.
-    void release() {
-        for (auto& region : regions_) { std::fill(region.begin(), region.end(), std::byte{0xee}); }
-    }
-
-  private:
-    std::vector<std::vector<std::byte>> regions_;
-    size_t arrived_ = 0;
 };
 
 /// The Machine of the rank that sends for all.
@@ -136,14 +87,13 @@ class Sender {
     std::vector<FinishedStep> polled_;
 };
 
-constexpr uint32_t call = 7;
-
 /// What the last rank of a node does for all.
 struct ForAll {
-    ForAll(Schedule compiled, int node, std::vector<Contributed> items, Network& network)
+    ForAll(Schedule compiled, int node, std::vector<Contributed> items, Network& network,
+           uint32_t operation)
         : schedule(std::move(compiled)), arena(schedule),
           machine(node, std::move(items), arena, network),
-          execution(schedule, machine, call, false) {}
+          execution(schedule, machine, operation, false) {}
 
     Schedule schedule;
     Arena arena;
@@ -155,11 +105,12 @@ struct ForAll {
 class Pending {
   public:
     Pending(const Topology& topology, const Parameters& parameters, int rank,
-            const RankTraffic& traffic, Node& node, Network& network)
-        : topology_(topology), rank_(rank), node_(node), network_(network),
-          part_(gathered::own_part(topology, traffic, rank, parameters)), arena_(part_.schedule),
-          machine_(rank, traffic, arena_, network, &topology),
-          execution_(part_.schedule, machine_, call, false) {
+            const RankTraffic& traffic, Contributions& contributions, Network& network,
+            uint32_t operation)
+        : topology_(topology), rank_(rank), contributions_(contributions), network_(network),
+          operation_(operation), part_(gathered::own_part(topology, traffic, rank, parameters)),
+          arena_(part_.schedule), machine_(rank, traffic, arena_, network, &topology),
+          execution_(part_.schedule, machine_, operation, false) {
         check_part();
     }
 
@@ -201,31 +152,42 @@ class Pending {
 
     void begin() {
         has_begun_ = true;
-        std::byte* const packed = node_.contribute(topology_.local_of(rank_), part_);
+        require(contributions_.make_room(operation_, part_), "no room for contributions");
+        std::byte* const packed = contributions_.contribute(operation_, part_);
         for (const Step& step : part_.schedule.prologue) {
             require(step.arena + step.bytes <= part_.contributed_bytes,
                     "packed beyond the contributions");
             machine_.pack_anywhere(step.item, step.offset, step.bytes, packed + step.arena);
         }
-        if (node_.arrive()) { send_for_all(); }
+        if (contributions_.arrive(operation_)) { send_for_all(); }
     }
 
     void send_for_all() {
-        std::vector<Contributed> items;
-        const auto lists = node_.contributed(items);
+        require(contributions_.open(operation_), "contributions are not accessible");
         const int node = topology_.node_of(rank_);
+        std::vector<Contributed> items;
+        std::vector<std::vector<Contribution>> lists;
+        for (int local = 0; local < topology_.ranks_on(node); ++local) {
+            auto [list, next] = contributions_.contributed(operation_, local);
+            for (const Contribution& contribution : list) {
+                items.push_back({next, contribution.bytes});
+                next += contribution.bytes;
+            }
+            lists.push_back(std::move(list));
+        }
         for_all_.emplace(gathered::node_part(topology_, node, lists), node, std::move(items),
-                         network_);
+                         network_, operation_);
         Execution<Sender>::run_prologue(for_all_->schedule, for_all_->machine);
         for_all_->machine.check_all_packed();
-        node_.release();
+        contributions_.release(operation_);
         for_all_->execution.progress();
     }
 
     const Topology& topology_;
     const int rank_;
-    Node& node_;
+    Contributions& contributions_;
     Network& network_;
+    const uint32_t operation_;
     bool has_begun_ = false;
     gathered::OwnPart part_;
     Arena arena_;
@@ -234,48 +196,77 @@ class Pending {
     std::optional<ForAll> for_all_;
 };
 
-/// A whole job.
+/// A whole job, in which all ranks begin the same few operations one after the other.
 class Job {
   public:
     Job(const RandomCase& input, uint64_t seed)
         : input_(input), random_(seed), network_(random_), parameters_(input.parameters) {
-        if (draw(random_, 0, 1) == 0) { parameters_.arena_bytes /= 4; } // as that of a Lane is
+        if (draw(random_, 0, 1) == 0) { parameters_.arena_bytes /= 4; } // as a context does
         const Topology& topology = input.topology;
-        for (int node = 0; node < topology.nodes(); ++node) {
-            nodes_.emplace_back(topology.ranks_on(node),
-                                gathered::region_bytes(topology, node, parameters_.arena_bytes));
-        }
+        for (int node = 0; node < topology.nodes(); ++node) { share_memory(node); }
+        const auto operations = static_cast<uint32_t>(draw(random_, 1, 3));
         for (int rank = 0; rank < topology.ranks(); ++rank) {
-            Node& node = nodes_[static_cast<size_t>(topology.node_of(rank))];
-            ranks_.push_back(std::make_unique<Pending>(topology, parameters_, rank,
-                                                       input.traffic[static_cast<size_t>(rank)],
-                                                       node, network_));
+            auto& own = ranks_.emplace_back();
+            for (uint32_t operation = 0; operation < operations; ++operation) {
+                own.push_back(std::make_unique<Pending>(
+                    topology, parameters_, rank, input.traffic[static_cast<size_t>(rank)],
+                    *contributions_[static_cast<size_t>(rank)], network_, operation));
+            }
         }
     }
 
     /// Ranks begin and make progress in any order.
-    void run_interleaved() { run_until_done(shuffled()); }
+    void run_interleaved() { run_until_done(all()); }
 
     /// All ranks begin, and from then on one does without the others.
     void run_one_alone() {
-        std::vector<size_t> unfinished;
-        for (const size_t i : shuffled()) {
-            if (!ranks_[i]->progress()) { unfinished.push_back(i); }
+        std::vector<Place> unfinished;
+        for (size_t operation = 0; operation < ranks_.front().size(); ++operation) {
+            std::vector<size_t> order(ranks_.size());
+            std::iota(order.begin(), order.end(), size_t{0});
+            std::shuffle(order.begin(), order.end(), random_);
+            for (const size_t rank : order) {
+                if (!ranks_[rank][operation]->progress()) {
+                    unfinished.push_back({rank, operation});
+                }
+            }
         }
         if (!unfinished.empty()) {
             std::shuffle(unfinished.begin(), unfinished.end(), random_);
-            finish_alone(*ranks_[unfinished.back()]);
-            unfinished.pop_back();
+            const size_t alone = unfinished.back().rank;
+            for (const auto& pending : ranks_[alone]) { finish_alone(*pending); }
+            std::erase_if(unfinished, [&](const Place& place) { return place.rank == alone; });
         }
         run_until_done(std::move(unfinished));
     }
 
   private:
-    std::vector<size_t> shuffled() {
-        std::vector<size_t> order(ranks_.size());
-        std::iota(order.begin(), order.end(), size_t{0});
-        std::shuffle(order.begin(), order.end(), random_);
-        return order;
+    struct Place {
+        size_t rank;
+        size_t operation;
+    };
+
+    void share_memory(int node) {
+        const Topology& topology = input_.topology;
+        const Contributions::Shape shape{
+            topology.ranks_on(node),
+            gathered::region_bytes(topology, node, parameters_.arena_bytes)};
+        const SharedMemory memory = SharedMemory::create_alone(Contributions::bytes_of(shape),
+                                                               Contributions::reserve_of(shape));
+        contributions_.resize(static_cast<size_t>(topology.ranks()));
+        for (int local = 0; local < shape.ranks; ++local) {
+            const int rank = topology.ranks_of(node)[static_cast<size_t>(local)];
+            contributions_[static_cast<size_t>(rank)] =
+                std::make_unique<Contributions>(memory.second_view(), shape, local);
+        }
+    }
+
+    std::vector<Place> all() const {
+        std::vector<Place> places;
+        for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+            for (size_t i = 0; i < ranks_[rank].size(); ++i) { places.push_back({rank, i}); }
+        }
+        return places;
     }
 
     void finish_alone(Pending& rank) {
@@ -285,17 +276,26 @@ class Job {
         rank.check(input_.traffic);
     }
 
-    void run_until_done(std::vector<size_t> left) {
+    /// A rank begins its operations in their order.
+    bool may_run(const Place& place) const {
+        return place.operation == 0 || ranks_[place.rank][place.operation - 1]->has_begun();
+    }
+
+    void run_until_done(std::vector<Place> left) {
         while (!left.empty()) {
             bool moved = false;
             std::shuffle(left.begin(), left.end(), random_);
-            std::vector<size_t> unfinished;
-            for (const size_t i : left) {
-                Pending& rank = *ranks_[i];
+            std::vector<Place> unfinished;
+            for (const Place& place : left) {
+                Pending& rank = *ranks_[place.rank][place.operation];
+                if (!may_run(place)) {
+                    unfinished.push_back(place);
+                    continue;
+                }
                 const bool begins = !rank.has_begun();
                 const uint64_t before = rank.advances();
                 const bool done = draw(random_, 0, 3) > 0 ? rank.progress() : (moved = true, false);
-                if (!done) { unfinished.push_back(i); }
+                if (!done) { unfinished.push_back(place); }
                 moved = moved || begins || done || rank.advances() > before;
             }
             require(moved, "deadlock");
@@ -309,11 +309,12 @@ class Job {
         uint64_t sent = 0;
         uint64_t listed = 0;
         const Topology& topology = input_.topology;
-        for (size_t i = 0; i < ranks_.size(); ++i) {
-            ranks_[i]->check(input_.traffic);
-            sent += ranks_[i]->node_bytes_sent();
-            const int node = topology.node_of(static_cast<int>(i));
-            for (const Outgoing& message : input_.traffic[i].outgoing) {
+        for (const Place& place : all()) {
+            const Pending& rank = *ranks_[place.rank][place.operation];
+            rank.check(input_.traffic);
+            sent += rank.node_bytes_sent();
+            const int node = topology.node_of(static_cast<int>(place.rank));
+            for (const Outgoing& message : input_.traffic[place.rank].outgoing) {
                 if (topology.node_of(message.peer) != node) { listed += message.bytes; }
             }
         }
@@ -324,8 +325,8 @@ class Job {
     Random random_;
     Network network_;
     Parameters parameters_;
-    std::vector<Node> nodes_;
-    std::vector<std::unique_ptr<Pending>> ranks_;
+    std::vector<std::unique_ptr<Contributions>> contributions_; ///< by rank
+    std::vector<std::vector<std::unique_ptr<Pending>>> ranks_;  ///< their operations
 };
 
 } // namespace

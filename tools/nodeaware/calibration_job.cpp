@@ -1,5 +1,7 @@
 #include "tools/nodeaware/calibration_job.hpp"
 
+#include "runtime/memory/local_group.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -69,7 +71,9 @@ bool CalibrationJob::share_memory(size_t bytes) {
     slot_bytes_ = bytes;
     const NodeArena::Shape shape{group.size(), 2, static_cast<uint32_t>(topology_.nodes()),
                                  bytes * static_cast<size_t>(group.size())};
-    const bool mine = arena_.create(group, shape);
+    SharedMemory memory = SharedMemory::create(group, NodeArena::bytes_of(shape));
+    const bool mine = memory.data() != nullptr;
+    if (mine) { arena_.attach(std::move(memory), shape, group.own()); }
     waiter_ = std::make_unique<Waiter>(arena_, comm_, oversubscribed_);
     return most(mine ? 0 : 1) == 0;
 }

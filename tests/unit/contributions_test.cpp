@@ -1,0 +1,198 @@
+#include "runtime/memory/contributions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace nodeaware::test {
+
+namespace {
+
+using gathered::Contribution;
+using gathered::OwnPart;
+
+/// The ranks of a node, each with its own view of the memory.
+std::vector<std::unique_ptr<Contributions>> node_of(int ranks, uint64_t largest,
+                                                    bool has_reserve = true) {
+    const Contributions::Shape shape{ranks, largest};
+    const SharedMemory memory = SharedMemory::create_alone(
+        Contributions::bytes_of(shape), has_reserve ? Contributions::reserve_of(shape) : 0);
+    std::vector<std::unique_ptr<Contributions>> node;
+    for (int own = 0; own < ranks; ++own) {
+        SharedMemory view = memory.second_view();
+        EXPECT_NE(view.data(), nullptr);
+        node.push_back(std::make_unique<Contributions>(std::move(view), shape, own));
+    }
+    return node;
+}
+
+/// What a rank contributes to an operation: so many bytes to rank 10 and as many to rank 11.
+OwnPart part_of(uint64_t bytes) {
+    OwnPart part;
+    if (bytes > 0) { part.contributions = {{10, 0, bytes}, {11, 0, bytes}}; }
+    part.contributed_bytes = 2 * bytes;
+    return part;
+}
+
+std::byte content(uint64_t operation, int local, uint64_t i) {
+    return static_cast<std::byte>(
+        (operation * 31 + static_cast<uint64_t>(local) * 7 + i * 3 + i / 256) % 251);
+}
+
+/// False if there is no room. Otherwise tells if this rank was the last.
+bool begin(Contributions& rank, uint64_t operation, int local, uint64_t bytes, bool& is_last) {
+    const OwnPart part = part_of(bytes);
+    if (!rank.make_room(operation, part)) { return false; }
+    std::byte* const packed = rank.contribute(operation, part);
+    EXPECT_EQ(packed == nullptr, bytes == 0);
+    for (uint64_t i = 0; i < part.contributed_bytes; ++i) {
+        packed[i] = content(operation, local, i);
+    }
+    is_last = rank.arrive(operation);
+    return true;
+}
+
+void take(Contributions& rank, uint64_t operation, const std::vector<uint64_t>& bytes) {
+    ASSERT_TRUE(rank.open(operation));
+    for (size_t local = 0; local < bytes.size(); ++local) {
+        const auto [list, data] = rank.contributed(operation, static_cast<int>(local));
+        ASSERT_EQ(list, part_of(bytes[local]).contributions);
+        uint64_t wrong = 0;
+        for (uint64_t i = 0; i < 2 * bytes[local]; ++i) {
+            wrong += data[i] == content(operation, static_cast<int>(local), i) ? 0 : 1;
+        }
+        ASSERT_EQ(wrong, 0U) << "operation " << operation << ", rank " << local;
+    }
+    rank.release(operation);
+}
+
+TEST(Contributions, ARankMayBeFarAheadOfTheOthers) {
+    const uint64_t bytes = 50000;
+    const auto node = node_of(3, 2 * bytes + 100);
+    bool is_last = false;
+    for (const int ahead : {0, 2}) {
+        for (uint64_t operation = 0; operation < 40; ++operation) {
+            ASSERT_TRUE(begin(*node[static_cast<size_t>(ahead)], operation, ahead, bytes, is_last));
+            ASSERT_FALSE(is_last);
+        }
+    }
+    for (uint64_t operation = 0; operation < 40; ++operation) {
+        ASSERT_TRUE(begin(*node[1], operation, 1, bytes, is_last));
+        ASSERT_TRUE(is_last);
+        take(*node[1], operation, {bytes, bytes, bytes});
+    }
+}
+
+TEST(Contributions, MemoryOfTheReserveGoesBack) {
+    const uint64_t bytes = 50000;
+    const Contributions::Shape shape{2, 2 * bytes + 100};
+    const SharedMemory memory = SharedMemory::create_alone(Contributions::bytes_of(shape),
+                                                           Contributions::reserve_of(shape));
+    Contributions first(memory.second_view(), shape, 0);
+    Contributions second(memory.second_view(), shape, 1);
+    bool is_last = false;
+    for (uint64_t operation = 0; operation < 30; ++operation) {
+        ASSERT_TRUE(begin(first, operation, 0, bytes, is_last));
+    }
+    const size_t before = Contributions::bytes_of(shape);
+    const auto used = [&] { // of what is next in the reserve
+        SharedMemory view = memory.second_view();
+        EXPECT_TRUE(view.grow(2 * before));
+        return std::count_if(view.data() + before, view.data() + view.size(),
+                             [](std::byte byte) { return byte != std::byte{0}; });
+    };
+    EXPECT_GT(used(), 1000000);
+    for (uint64_t operation = 0; operation < 30; ++operation) {
+        ASSERT_TRUE(begin(second, operation, 1, 0, is_last));
+        ASSERT_TRUE(is_last);
+        take(second, operation, {bytes, 0});
+    }
+    ASSERT_TRUE(begin(first, 30, 0, bytes, is_last));
+    EXPECT_EQ(used(), 0);
+}
+
+TEST(Contributions, TheWindowIsTheOnlyLimit) {
+    const auto node = node_of(2, 1000);
+    bool is_last = false;
+    for (uint64_t operation = 0; operation < Contributions::window; ++operation) {
+        ASSERT_TRUE(begin(*node[0], operation, 0, operation % 400, is_last));
+    }
+    EXPECT_FALSE(begin(*node[0], Contributions::window, 0, 1, is_last));
+    const uint64_t end = Contributions::window + 100;
+    for (uint64_t operation = 0; operation < end; ++operation) {
+        ASSERT_TRUE(begin(*node[1], operation, 1, 8, is_last));
+        ASSERT_TRUE(is_last);
+        take(*node[1], operation, {operation % 400, 8});
+        if (operation + Contributions::window < end) {
+            const uint64_t next = operation + Contributions::window;
+            ASSERT_TRUE(begin(*node[0], next, 0, next % 400, is_last));
+        }
+    }
+}
+
+TEST(Contributions, WithoutReserveOneMoreHasToWait) {
+    const uint64_t bytes = 50000;
+    const auto node = node_of(2, 2 * bytes + 100, false);
+    bool is_last = false;
+    uint64_t ahead = 0;
+    while (begin(*node[0], ahead, 0, bytes, is_last)) { ++ahead; }
+    EXPECT_EQ(ahead, 8U);
+    EXPECT_FALSE(begin(*node[0], ahead + 1, 0, 0, is_last)) << "not the next one";
+    ASSERT_TRUE(begin(*node[1], 0, 1, 10, is_last));
+    take(*node[1], 0, {bytes, 10});
+    EXPECT_TRUE(begin(*node[0], ahead, 0, bytes, is_last));
+}
+
+TEST(Contributions, WhoIsLastTakesAllBeforeItGoesOn) {
+    const auto node = node_of(2, 1000);
+    bool is_last = false;
+    for (uint64_t operation = 0; operation < 2; ++operation) {
+        ASSERT_TRUE(begin(*node[0], operation, 0, 10, is_last));
+    }
+    ASSERT_TRUE(begin(*node[1], 0, 1, 10, is_last));
+    ASSERT_TRUE(is_last);
+    EXPECT_FALSE(begin(*node[1], 1, 1, 10, is_last));
+    take(*node[1], 0, {10, 10});
+    ASSERT_TRUE(begin(*node[1], 1, 1, 10, is_last));
+    EXPECT_TRUE(is_last);
+}
+
+TEST(Contributions, RanksSideBySide) {
+    constexpr int ranks = 4;
+    constexpr uint64_t operations = 3000;
+    const uint64_t largest = 20000;
+    const auto node = node_of(ranks, 2 * largest + 100);
+    const auto bytes_of = [&](uint64_t operation, int local) {
+        std::mt19937_64 random(operation * ranks + static_cast<uint64_t>(local));
+        const uint64_t kind = random() % 16;
+        return kind == 0 ? largest : kind < 4 ? 0 : random() % 300;
+    };
+    std::atomic<uint64_t> taken{0};
+    std::vector<std::thread> threads;
+    for (int local = 0; local < ranks; ++local) {
+        threads.emplace_back([&, local] {
+            Contributions& rank = *node[static_cast<size_t>(local)];
+            for (uint64_t operation = 0; operation < operations; ++operation) {
+                bool is_last = false;
+                ASSERT_TRUE(begin(rank, operation, local, bytes_of(operation, local), is_last));
+                if (!is_last) { continue; }
+                ++taken;
+                std::vector<uint64_t> bytes;
+                for (int i = 0; i < ranks; ++i) { bytes.push_back(bytes_of(operation, i)); }
+                take(rank, operation, bytes);
+            }
+        });
+    }
+    for (std::thread& thread : threads) { thread.join(); }
+    EXPECT_EQ(taken.load(), operations);
+}
+
+} // namespace
+
+} // namespace nodeaware::test
