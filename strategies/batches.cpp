@@ -121,7 +121,11 @@ double gathered_seconds(const NodeBatches& batches, size_t k,
     for_each_stream(batches, k, [&](int local, const Stream& stream) {
         if (gathered.count({local, stream}) > 0) { return; }
         load.add_message(stream.bytes, {local});
-        load.add_copies(local, stream.bytes, 2);
+        if (stream.bytes <= bytes_worth_a_copy(costs)) {
+            load.add_copies(local, stream.bytes, 2);
+        } else {
+            load.add_message(envelope_bytes, {local});
+        }
     });
     return load.seconds() + (gathered.empty() ? 0 : costs.flag);
 }
@@ -149,6 +153,15 @@ std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_b
         }
     }
     return containers;
+}
+
+uint64_t bytes_worth_a_copy(const Costs& costs) {
+    constexpr uint64_t most = uint64_t{1} << 18;
+    const uint64_t eager = std::max(costs.protocols[0].limit, costs.protocols[1].limit);
+    const double envelope = costs.of(envelope_bytes).latency / (2 * costs.copy_per_byte);
+    const bool is_copied_at_once = envelope >= static_cast<double>(most);
+    const uint64_t like_envelope = is_copied_at_once ? most : static_cast<uint64_t>(envelope);
+    return std::min(most, std::max(eager, like_envelope));
 }
 
 uint64_t saved_messages(const std::vector<Container>& containers) {

@@ -53,6 +53,13 @@ std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_b
 /// Messages that the containers save in one repetition of all batches.
 uint64_t saved_messages(const std::vector<Container>& containers);
 
+/// Messages that travel by themselves are copied up to so many bytes. Larger ones go from memory to
+/// memory, announced by an envelope: what is larger than messages that MPI buffers, and than what is
+/// copied in and out in the time that an envelope takes. However slow the network, receivers hold
+/// no more than that of each for others.
+uint64_t bytes_worth_a_copy(const Costs& costs);
+inline constexpr uint64_t envelope_bytes = 24;
+
 /// Seconds that a node is thought to spend on its batches, all of their repetitions.
 struct Forecast {
     double by_mpi = 0;   ///< each message by itself
@@ -62,8 +69,8 @@ struct Forecast {
 /// T = alpha m + max(s_node / R_N, s beta) of the busiest rank (equation 4.3 of the node-aware
 /// strategies paper), where the node's message rate bounds alpha m from below. Any member of a
 /// container may be the one that sends it, so each bears its share. Gathering copies every message
-/// three times: into the container, out of it, and out of what has come to its receiver; other
-/// messages twice.
+/// three times: into the container, out of it, and out of what has come to its receiver; others
+/// that are copied twice.
 Forecast forecast(const NodeBatches& batches, const std::vector<Container>& containers,
                   const Costs& costs);
 

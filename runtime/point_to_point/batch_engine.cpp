@@ -71,7 +71,7 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     std::shared_ptr<PendingSend> pending;
     if (is_straight) { send_payload(memory, channel, mode, pending); }
     if (is_straight || is_synchronous || !contribute(memory, entry, destination)) {
-        send_alone(memory, entry, destination, is_blocking);
+        send_alone(memory, entry, destination, is_blocking, pending);
     }
     if ((entry.flags & wire::tells_match) != 0) {
         await_match(mark, sequence, is_synchronous, pending);
@@ -96,7 +96,7 @@ void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel,
                 copy.data()};
     }
     const MPI_Request request = payloads->send(sent, channel.first, tag);
-    payload_sends_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
+    detached_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
     ++counts_.straight;
     // Others of its batch count with it.
     static_cast<void>(containers_.next_reservation({channel.first, channel.second, memory.bytes}));
@@ -113,7 +113,7 @@ void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool
 
 /// A message that does not travel in a container, or an envelope.
 void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
-                             bool is_blocking) {
+                             bool is_blocking, std::shared_ptr<PendingSend>& pending) {
     const bool is_envelope = (entry.flags & wire::straight) != 0;
     std::vector<std::byte> bytes(wire::size_of(entry));
     write(is_envelope ? UserMemory{} : memory, entry, bytes.data());
@@ -121,12 +121,18 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
     const batches::Stream stream{destination, entry.tag, memory.bytes};
     const bool is_expected = settings_.learned.count(stream) > 0 && !containers_.has(stream);
     if (!is_expected) { ++counts_.unexpected; }
-    if (is_blocking && bytes.size() <= surely_eager) {
-        // Returns when a send of the application would, and has left by then.
-        MPI_CALL(Send, bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, destination,
-                 settings_.tag, comm_);
-    } else {
+    if (!is_blocking || bytes.size() > surely_eager) {
         outgoing_.send(std::move(bytes), destination);
+        return;
+    }
+    // It has left when the call returns, as one by MPI would have.
+    const int size = static_cast<int>(bytes.size());
+    if (unsent_.empty()) {
+        MPI_CALL(Send, bytes.data(), size, MPI_BYTE, destination, settings_.tag, comm_);
+    } else { // which must leave, too, however long this one takes
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_CALL(Isend, bytes.data(), size, MPI_BYTE, destination, settings_.tag, comm_, &request);
+        detached_.add(request, std::move(bytes), await_one(pending));
     }
 }
 
@@ -180,7 +186,7 @@ void BatchEngine::progress() {
     acknowledge();
     look_after_containers();
     outgoing_.advance();
-    payload_sends_.advance();
+    detached_.advance();
 }
 
 void BatchEngine::receive_some() {

@@ -86,7 +86,7 @@ class BatchEngine {
     /// Nothing is under way on this rank.
     bool is_idle() const;
     /// All sends of this rank have left its memory.
-    bool has_sent() const { return outgoing_.empty() && payload_sends_.empty() && unsent_.empty(); }
+    bool has_sent() const { return outgoing_.empty() && detached_.empty() && unsent_.empty(); }
     const std::vector<uint32_t>& sent() const { return sequences_; } ///< messages by destination
     const Counts& counts() const { return counts_; }
     InnerCommunicator& inner() const { return *inner_; }
@@ -113,7 +113,7 @@ class BatchEngine {
     void await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
                      std::shared_ptr<PendingSend>& pending);
     void send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
-                    bool is_blocking);
+                    bool is_blocking, std::shared_ptr<PendingSend>& pending);
     bool contribute(const UserMemory& memory, const wire::Entry& entry, int destination);
     void write(const UserMemory& memory, const wire::Entry& entry, std::byte* to);
     void send_cell(const Containers::Reservation& place);
@@ -135,7 +135,7 @@ class BatchEngine {
     Receives receives_;
     IncomingMessages incoming_;
     OutgoingMessages outgoing_;
-    DetachedSends payload_sends_;
+    DetachedSends detached_; ///< payloads, and what blocking sends wait for
     Credits credits_;
     std::vector<uint32_t> sequences_;
     std::vector<Unsent> unsent_;

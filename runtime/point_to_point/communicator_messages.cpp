@@ -231,7 +231,7 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
     BatchEngine::Settings settings{timeout_of(world, native_seconds_),
                                    self,
                                    tags::of_engine(number),
-                                   bytes_worth_a_copy(parameters.costs),
+                                   batches::bytes_worth_a_copy(parameters.costs),
                                    {}};
     for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
         settings.learned.insert(batch.streams.begin(), batch.streams.end());

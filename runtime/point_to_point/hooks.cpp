@@ -46,31 +46,37 @@ void take_back(MPI_Request* request) {
     mpi.Request_free(request);
 }
 
-/// Begins the receive and the send, or neither; the send is over or its bytes are the library's
-/// when this returns.
-int begin_both(const Message& sent, const Message& received, MPI_Request* request) {
+/// Begins the receive and the send, or neither. Without `send_request` the send is of a copy and
+/// looked after by the library.
+int begin_both(const Message& sent, const Message& received, MPI_Request* request,
+               MPI_Request* send_request) {
     int result = transfers::check_send(sent);
     if (result == MPI_SUCCESS) { result = transfers::check_receive(received); }
     if (result != MPI_SUCCESS) { return result; }
     std::vector<std::byte> bytes;
-    if (sent.peer != MPI_PROC_NULL) { bytes = packed(sent); }
+    Message message = sent;
+    if (send_request == nullptr && sent.peer != MPI_PROC_NULL) {
+        bytes = packed(sent);
+        message.buffer = bytes.data();
+        message.count = static_cast<MPI_Count>(bytes.size());
+        message.type = MPI_BYTE;
+    }
     result = plain_irecv(received, request);
     if (result != MPI_SUCCESS || sent.peer == MPI_PROC_NULL) { return result; }
-    const Message copy{bytes.data(), static_cast<MPI_Count>(bytes.size()),
-                       MPI_BYTE,     sent.peer,
-                       sent.tag,     sent.comm};
-    MPI_Request send_request = MPI_REQUEST_NULL;
-    result = plain_isend(copy, &send_request);
-    if (result == MPI_SUCCESS) {
-        layer->detached.add(send_request, std::move(bytes));
-    } else {
+    MPI_Request begun = MPI_REQUEST_NULL;
+    result = plain_isend(message, &begun);
+    if (result != MPI_SUCCESS) {
         take_back(request);
+    } else if (send_request != nullptr) {
+        *send_request = begun;
+    } else {
+        layer->detached.add(begun, std::move(bytes));
     }
     return result;
 }
 
-/// Waits for a receive; errors are raised on the communicator, as by a blocking call.
-int finish_receive(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
+/// Waits for one of them; errors are raised on the communicator, as by a blocking call.
+int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     const MPI_Request handle = *request;
     const int result = transfers::wait_native(*layer, request, status, comm);
     const auto failure = layer->requests.take_failure(handle);
@@ -79,9 +85,11 @@ int finish_receive(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     return failure->code;
 }
 
-/// `native_call` is the call of MPI, which does it where no engine is concerned.
+/// `replaces`: what is sent lies where it is received. `native_call` is the call of MPI, which does
+/// it where no engine is concerned.
 template <class NativeCall>
-int both(const Message& sent, const Message& received, MPI_Status* status, NativeCall native_call) {
+int both(const Message& sent, const Message& received, bool replaces, MPI_Status* status,
+         NativeCall native_call) {
     return guarded(sent.comm, [&] {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer)) {
@@ -97,13 +105,17 @@ int both(const Message& sent, const Message& received, MPI_Status* status, Nativ
             return result;
         }
         MPI_Request request = MPI_REQUEST_NULL;
-        const int result = begin_both(sent, received, &request);
-        return result == MPI_SUCCESS ? finish_receive(&request, status, sent.comm) : result;
+        MPI_Request send_request = MPI_REQUEST_NULL;
+        int result = begin_both(sent, received, &request, replaces ? nullptr : &send_request);
+        if (result != MPI_SUCCESS) { return result; }
+        result = finish(&request, status, sent.comm);
+        const int sending = finish(&send_request, MPI_STATUS_IGNORE, sent.comm);
+        return result == MPI_SUCCESS ? sending : result;
     });
 }
 
 int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
-    return guarded(sent.comm, [&] { return begin_both(sent, received, request); });
+    return guarded(sent.comm, [&] { return begin_both(sent, received, request, nullptr); });
 }
 
 } // namespace
@@ -114,7 +126,7 @@ int sendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, i
              int recvtag, abi::MPI_Comm comm, abi::MPI_Status* status) {
     return both({const_cast<void*>(sendbuf), sendcount, native(sendtype), destination, sendtag,
                  native(comm)},
-                {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)},
+                {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)}, false,
                 native(status), [&](MPI_Status* told) {
                     return (mpi.*native_call)(sendbuf, sendcount, native(sendtype), destination,
                                               sendtag, recvbuf, recvcount, native(recvtype), source,
@@ -137,7 +149,7 @@ int sendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int dest
                      int sendtag, int source, int recvtag, abi::MPI_Comm comm,
                      abi::MPI_Status* status) {
     return both({buffer, count, native(type), destination, sendtag, native(comm)},
-                {buffer, count, native(type), source, recvtag, native(comm)}, native(status),
+                {buffer, count, native(type), source, recvtag, native(comm)}, true, native(status),
                 [&](MPI_Status* told) {
                     return (mpi.*native_call)(buffer, count, native(type), destination, sendtag,
                                               source, recvtag, native(comm), told);

@@ -3,7 +3,6 @@
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/catch_all.hpp"
 #include "runtime/point_to_point/payload_tags.hpp"
-#include "strategies/costs.hpp"
 
 #include <array>
 #include <memory>
@@ -87,15 +86,5 @@ class Payloads {
     int engine_ = 0;
     PayloadTags tags_;
 };
-
-/// Up to so many bytes are copied while there is credit: what MPI itself buffers, or if that is
-/// more, what is copied in and out in the time that an envelope takes. On slow networks that is
-/// limited by what receivers are to hold for others.
-inline uint64_t bytes_worth_a_copy(const Costs& costs) {
-    constexpr uint64_t most = uint64_t{1} << 18;
-    const uint64_t eager = std::max(costs.protocols[0].limit, costs.protocols[1].limit);
-    const double envelope = costs.protocols[0].latency / (2 * costs.copy_per_byte);
-    return std::min(most, std::max(eager, static_cast<uint64_t>(std::min(envelope, double(most)))));
-}
 
 } // namespace nodeaware

@@ -31,7 +31,10 @@ int cancel_receive(void* state, int complete) {
     auto& [receive, weak] = *static_cast<ReceiveState*>(state);
     if (receive->requests != nullptr) { receive->requests->own_was_cancelled = true; }
     const auto engine = weak.lock();
-    if (complete == 0 && engine != nullptr) { engine->receives().cancel(*receive); }
+    if (complete != 0 || engine == nullptr) { return MPI_SUCCESS; }
+    try {
+        engine->receives().cancel(*receive);
+    } catch (const MpiError& error) { return error.code; } // not through MPI
     return MPI_SUCCESS;
 }
 

@@ -58,28 +58,28 @@ struct Cost {
 class Program {
   public:
     explicit Program(Harness& harness) : harness(harness), rank(harness.rank()) {
-        MPI_Comm_dup(MPI_COMM_WORLD, &side);
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &side);
         last = harness.size() - 1;
     }
 
     /// All ranks exchange with all others, until the library has had occasion to take over.
-    void learn() const {
+    void learn(MPI_Comm comm) const {
         for (int i = 0; i < 20; ++i) {
-            exchange(i);
+            exchange(i, comm);
             int sum = 0;
-            MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+            MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, comm);
         }
     }
-    void exchange(int value) const {
+    void exchange(int value, MPI_Comm comm) const {
         const auto size = static_cast<size_t>(harness.size());
         std::vector<int> received(size, -1);
         std::vector<MPI_Request> requests(2 * size);
         for (int peer = 0; peer < harness.size(); ++peer) {
-            MPI_Irecv(&received[static_cast<size_t>(peer)], 1, MPI_INT, peer, learned_tag,
-                      MPI_COMM_WORLD, &requests[static_cast<size_t>(peer)]);
+            MPI_Irecv(&received[static_cast<size_t>(peer)], 1, MPI_INT, peer, learned_tag, comm,
+                      &requests[static_cast<size_t>(peer)]);
         }
         for (int peer = 0; peer < harness.size(); ++peer) {
-            MPI_Isend(&value, 1, MPI_INT, peer, learned_tag, MPI_COMM_WORLD,
+            MPI_Isend(&value, 1, MPI_INT, peer, learned_tag, comm,
                       &requests[size + static_cast<size_t>(peer)]);
         }
         MPI_Waitall(static_cast<int>(2 * size), requests.data(), MPI_STATUSES_IGNORE);
@@ -108,8 +108,10 @@ class Program {
 
     Harness& harness;
     int rank;
-    int last = 0;                  ///< on another node than rank 0
-    MPI_Comm side = MPI_COMM_NULL; ///< of the same ranks
+    int last = 0; ///< on another node than rank 0
+    /// Of the same ranks in another order: what happens there is no occasion to give back what
+    /// was taken over.
+    MPI_Comm side = MPI_COMM_NULL;
 
   private:
     static constexpr double most_memory = 65536;
@@ -130,7 +132,7 @@ class Program {
         const Cost cost{MPI_Wtime() - start, processor_seconds() - processor_start,
                         static_cast<double>(memory.growth())};
         std::vector<Cost> costs(static_cast<size_t>(harness.size()));
-        PMPI_Allgather(&cost, 3, MPI_DOUBLE, costs.data(), 3, MPI_DOUBLE, side);
+        PMPI_Allgather(&cost, 3, MPI_DOUBLE, costs.data(), 3, MPI_DOUBLE, MPI_COMM_WORLD);
         return costs;
     }
 };

@@ -5,7 +5,7 @@
 // repeat an exchange until its batches are taken over, then comes the case. Where memory counts the
 // same is done by MPI alone, for comparison; times are printed only.
 
-#include "tests/mpi/engine_limits.hpp"
+#include "tests/mpi/engine_limits_large.hpp"
 
 namespace nodeaware::test {
 
@@ -18,9 +18,8 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {"flood", flood, 100000},
-    {"ahead", run_ahead, 50000},
-    {"slow", slow_consumer, 300},
+    {"flood", flood, 100000}, {"ahead", run_ahead, 50000},    {"slow", slow_consumer, 300},
+    {"large", large, 0},      {"far_ahead", far_ahead, 1300},
 };
 
 } // namespace
@@ -34,7 +33,7 @@ int main(int argc, char** argv) {
     for (const Case& one : cases) {
         if (wanted != one.name) { continue; }
         Program program(harness);
-        program.learn();
+        program.learn(MPI_COMM_WORLD);
         one.run(program, argc > 2 ? std::atoi(argv[2]) : one.count);
         program.close();
         return harness.finish();

@@ -107,6 +107,18 @@ TEST(BatchForecast, FollowsTheEquation) {
     EXPECT_DOUBLE_EQ(batches::forecast(node, {}, costs).by_mpi, 10 * (8 * 5 + 8 * 60 * 100.0));
 }
 
+TEST(BatchForecast, CopiesWhatIsWorthIt) {
+    Costs costs;
+    costs.protocols = {
+        {{100, 1, 0.5, 0}, {1000, 2, 0.5, 0}, {std::numeric_limits<uint64_t>::max(), 3, 0.5, 0}}};
+    costs.copy_per_byte = 1e-3;
+    EXPECT_EQ(batches::bytes_worth_a_copy(costs), 1000U); // as MPI does
+    costs.copy_per_byte = 1e-4;
+    EXPECT_EQ(batches::bytes_worth_a_copy(costs), 5000U); // an envelope takes as long
+    costs.copy_per_byte = 1e-9;
+    EXPECT_EQ(batches::bytes_worth_a_copy(costs), uint64_t{1} << 18);
+}
+
 TEST(BatchForecast, GatheringPaysForSmallMessagesOfManyRanksOnly) {
     const Costs costs;
     const auto pays = [&](const NodeBatches& node, uint64_t most_bytes) {
@@ -115,7 +127,7 @@ TEST(BatchForecast, GatheringPaysForSmallMessagesOfManyRanksOnly) {
     };
     EXPECT_TRUE(pays(uniform(16, 40, 100, 5), no_limit));
     EXPECT_FALSE(pays(uniform(16, 2, 200000, 5), no_limit));
-    // Nothing in containers, everything copied.
+    // Nothing in containers, envelopes for all.
     EXPECT_FALSE(pays(uniform(16, 2, 200000, 5), 1000));
     EXPECT_FALSE(pays(uniform(1, 40, 100, 5), no_limit));
 }
