@@ -13,6 +13,7 @@ namespace {
 
 /// An argument of a function that is not looked into.
 using Word = uintptr_t;
+static_assert(sizeof(Word) >= sizeof(MPI_Offset) && sizeof(Word) >= sizeof(MPI_Count));
 
 template <class... Words> Word last(Words... words) {
     const Word all[] = {words...};

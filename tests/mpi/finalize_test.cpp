@@ -90,6 +90,30 @@ int finish(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) 
     return MPI_SUCCESS;
 }
 
+int exchange_at_copy(MPI_Comm /*comm*/, int /*keyval*/, void* /*extra*/, void* /*value*/,
+                     void* /*copy*/, int* flag) {
+    exchange_messages(2000);
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+int exchange_at_deletion(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+    exchange_messages(3000);
+    return MPI_SUCCESS;
+}
+
+/// The callbacks for other communicators may do the same.
+void copy_and_delete() {
+    int keyval = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(exchange_at_copy, exchange_at_deletion, &keyval, nullptr);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, nullptr);
+    MPI_Comm duplicate = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+    MPI_Comm_free(&duplicate);
+    MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+    MPI_Comm_free_keyval(&keyval);
+}
+
 void finalize() {
     MPI_Finalize();
     const bool good = callbacks == 1 && pending->harness->failures() == 0;
@@ -118,6 +142,7 @@ int main(int argc, char** argv) {
         exchange_all();
         MPI_Barrier(MPI_COMM_WORLD);
     }
+    copy_and_delete();
     begin();
     if (std::strcmp(when, "never") != 0 && !at_exit) { finalize(); }
     return 0;
