@@ -63,6 +63,8 @@ struct Core {
     /// Not 0: something may have to be done before other functions that may block.
     const std::atomic<int>* pending_work;
     void (*before_blocking)();
+    /// Before memory is made that ranks share, if point-to-point functions are called here.
+    void (*memory_shared)();
 
     /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
     /// it returns; false if the application's own call must do it, on this and every other rank.

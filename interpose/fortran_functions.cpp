@@ -66,6 +66,12 @@ void around_blocking(void* const* /*arguments*/, const Fint& /*error*/, Binding 
 }
 
 template <class Call>
+void around_sharing(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
+    if (const abi::Core* core = core_for(binding)) { before_sharing(*core); }
+    call();
+}
+
+template <class Call>
 void around_io(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
     if (core == nullptr) {
@@ -150,6 +156,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_creation)
 #define FORTRAN_BLOCKING(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking)
+#define FORTRAN_SHARING(Name, name, NAME, count, texts)                                            \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing)
 #define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \
     FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \

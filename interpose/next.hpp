@@ -73,6 +73,15 @@ inline void before_blocking(const abi::Core& core) {
     }
 }
 
+/// Before memory is made that ranks share: they may learn from it that a message was sent.
+inline void before_sharing(const abi::Core& core) {
+    if (is_any(activity.messages)) {
+        const Inside inside;
+        core.memory_shared();
+    }
+    before_blocking(core);
+}
+
 /// Around MPI's own collective call, whose communicator is asked for afterwards.
 template <class Call, class Communicator>
 int around_meeting(const abi::Core& core, Call call, Communicator communicator) {

@@ -111,6 +111,11 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
     WRAP_SELDOM(name, (W##count), (A##count), is_any(activity.pending_work),                       \
                 before_blocking(*core);)
 
+#define SHARING(name, count)                                                                       \
+    WRAP_SELDOM(name, (W##count), (A##count),                                                      \
+                is_any(activity.messages) || is_any(activity.pending_work),                        \
+                before_sharing(*core);)
+
 /// Where MPI's functions on files are written with other MPI functions, those are not the
 /// application's.
 #define IO(name, count)                                                                            \

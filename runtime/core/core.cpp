@@ -99,6 +99,10 @@ void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });
 }
 
+void memory_shared() {
+    if (library->messages != nullptr) { library->messages->memory_shared(); }
+}
+
 void before_meeting() {
     guarded([] {
         if (library->messages != nullptr) { library->messages->before_meeting(); }
@@ -266,6 +270,7 @@ constexpr abi::Core core = {
     .point_to_point = &activity.messages,
     .pending_work = &activity.pending_work,
     .before_blocking = before_blocking,
+    .memory_shared = memory_shared,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,

@@ -137,6 +137,7 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
+    if (sends_at_once_) { return false; }
     const auto place = containers_.next_reservation({destination, entry.tag, entry.bytes});
     if (!place) { return false; }
     std::byte* const slot = containers_.reserve(*place, now());

@@ -79,6 +79,8 @@ class BatchEngine {
     /// messages that go straight, and tells senders that wait for their receives that these are
     /// posted.
     void flush();
+    /// From now on no message waits for others.
+    void send_at_once() { sends_at_once_ = true; }
     bool has_unsent() const { return !unsent_.empty(); }
     /// A receive with wildcards was posted at such a moment; those cannot be announced.
     bool had_waiting_wildcard() const { return has_waiting_wildcard_; }
@@ -143,6 +145,7 @@ class BatchEngine {
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
     bool has_waiting_wildcard_ = false;
+    bool sends_at_once_ = false;
     Counts counts_;
 };
 

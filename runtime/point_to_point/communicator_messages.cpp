@@ -141,19 +141,22 @@ uint64_t CommunicatorMessages::risk() const {
 bool CommunicatorMessages::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
     const bool may_lack_receives = has_forgotten_ && requests_.unknown_cancels != unknown_cancels_;
     const bool is_unknown = is_ineligible_ || pending_ != 0 || may_lack_receives;
-    const std::array<uint64_t, 5> mine = {
-        balance_, is_unknown ? 1U : 0U, learner_.is_stable() ? 0U : 1U, learner_.recent(), risk()};
-    std::array<uint64_t, 5> sums{};
+    const std::array<uint64_t, 6> mine = {
+        balance_, is_unknown ? 1U : 0U,      learner_.is_stable() ? 0U : 1U, learner_.recent(),
+        risk(),   shares_memory_ ? 1U : 0U};
+    std::array<uint64_t, 6> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
              MPI_SUM, meeting);
-    const auto [balance, unknown, unstable, recent, risks] = sums;
+    const auto [balance, unknown, unstable, recent, risks, shared] = sums;
     using Why = vote_counts::Verdict;
     const bool is_unsafe = !is_asked_for && is_risky(risks);
+    const bool is_useless = !is_asked_for && shared > 0;
     const std::optional<Why> why = recent < 2     ? std::optional(Why::few_messages)
                                    : unstable > 0 ? std::optional(Why::no_repetition)
                                    : unknown > 0  ? std::optional(Why::waiting_wildcards)
                                    : balance != 0 ? std::optional(Why::under_way)
                                    : is_unsafe    ? std::optional(Why::risky)
+                                   : is_useless   ? std::optional(Why::shared_memory)
                                                   : std::nullopt;
     if (why) { leave_to_mpi(*why); }
     return !why;
@@ -243,6 +246,7 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
     engine_ =
         std::make_shared<BatchEngine>(inner, std::move(containers), std::move(memory),
                                       payloads_of(*inner, number, meeting), std::move(settings));
+    if (shares_memory_) { engine_->send_at_once(); }
     last_counts_ = {};
     if (rank_ == 0) { vote_counts::add_taken_over(); }
     vote_counts::add_batches(shared[static_cast<size_t>(local)].size());

@@ -54,6 +54,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     /// could tell a sender that it has been matched, so a communicator with such receives and such
     /// senders is left to MPI, unless the configuration asks for something else.
     void note_waiting_wildcard() { has_waiting_wildcard_ = true; }
+    /// The program has memory that ranks share, see MessageLayer::memory_shared().
+    void note_shared_memory() { shares_memory_ = true; }
 
     /// The communicators that this one was made from, or that were made from it.
     std::shared_ptr<RelatedCommunicators> relatives;
@@ -103,6 +105,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     const uint64_t unknown_cancels_; ///< when this was made
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
+    bool shares_memory_ = false;
     bool is_off_ = false;
     double native_seconds_ = 0; ///< of a batch, on the slowest rank
     int returns_ = 0;

@@ -86,6 +86,7 @@ void MessageLayer::meeting(MPI_Comm comm) {
     if (found == nullptr || !found->relatives->is_time_to_vote()) { return; }
     const std::shared_ptr<RelatedCommunicators> relatives = found->relatives;
     for (const auto& voter : relatives->voters(comm)) {
+        if (memory_is_shared_) { voter->note_shared_memory(); }
         const auto before = voter->engine();
         const bool is_soon = voter->vote(world_, self(), comm);
         const auto after = voter->engine();
@@ -125,6 +126,11 @@ void MessageLayer::before_meeting() {
         return std::none_of(engines_.begin(), engines_.end(), has_unsent) ||
                now() - start > patience;
     });
+}
+
+void MessageLayer::memory_shared() {
+    memory_is_shared_ = true;
+    for (const auto& engine : engines_) { engine->send_at_once(); }
 }
 
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }

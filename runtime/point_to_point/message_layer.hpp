@@ -44,6 +44,9 @@ class MessageLayer : public WorkSource {
     /// Before a collective call of ranks of this node: gives them a little time to contribute,
     /// which the call would wait for them anyway.
     void before_meeting();
+    /// The program makes memory that ranks share: they may learn from it that a message was sent, and
+    /// wait for it outside of MPI. So from now on none waits for others.
+    void memory_shared();
     template <class Ready> void wait_until(Ready ready) { progress.wait_until(ready); }
 
     Requests& requests;
@@ -65,6 +68,7 @@ class MessageLayer : public WorkSource {
     void count_engines() const;
 
     const World& world_;
+    bool memory_is_shared_ = false;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr;
     std::vector<std::shared_ptr<BatchEngine>> engines_;

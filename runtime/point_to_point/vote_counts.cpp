@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: votes for MPI: receives with wildcards under way",
     "point-to-point: votes for MPI: messages under way",
     "point-to-point: votes for MPI: synchronous sends, and receives with wildcards that wait",
+    "point-to-point: votes for MPI: windows of shared memory",
     "point-to-point: votes for MPI: thought to be faster so",
     "point-to-point: votes for MPI: no private communicator or shared memory",
     "point-to-point: communicators given back: slower",

@@ -17,6 +17,7 @@ enum class Verdict {
     waiting_wildcards,
     under_way,
     risky,
+    shared_memory,
     not_worth_it,
     no_memory,
     returned_slower,
