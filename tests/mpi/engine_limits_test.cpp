@@ -5,7 +5,9 @@
 // repeat an exchange until its batches are taken over, then comes the case. Where memory counts the
 // same is done by MPI alone, for comparison; times are printed only.
 
+#include "tests/mpi/engine_limits_huge.hpp"
 #include "tests/mpi/engine_limits_large.hpp"
+#include "tests/mpi/engine_limits_outside.hpp"
 
 namespace nodeaware::test {
 
@@ -20,6 +22,8 @@ struct Case {
 constexpr Case cases[] = {
     {"flood", flood, 100000}, {"ahead", run_ahead, 50000},    {"slow", slow_consumer, 300},
     {"large", large, 0},      {"far_ahead", far_ahead, 1300},
+    {"outside", outside, 0},
+    {"huge", huge, 0},
 };
 
 } // namespace

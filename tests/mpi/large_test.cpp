@@ -3,9 +3,9 @@
 // has them.
 
 #include "tests/mpi/harness.hpp"
+#include "tests/mpi/space.hpp"
 
 #include <cstring>
-#include <sys/mman.h>
 #include <vector>
 
 namespace nodeaware::test {
@@ -13,26 +13,6 @@ namespace nodeaware::test {
 namespace {
 
 constexpr size_t gibibyte = size_t{1} << 30;
-
-/// Address space that costs memory only where it is written.
-class Space {
-  public:
-    explicit Space(size_t bytes)
-        : bytes_(bytes), address_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-        if (address_ == MAP_FAILED) { address_ = nullptr; }
-    }
-    ~Space() {
-        if (address_ != nullptr) { munmap(address_, bytes_); }
-    }
-    Space(const Space&) = delete;
-    Space& operator=(const Space&) = delete;
-    char* data() const { return static_cast<char*>(address_); }
-
-  private:
-    size_t bytes_;
-    void* address_;
-};
 
 /// Blocks of a few ints whose places, extent times displacement, lie beyond 2^31 bytes.
 void far_apart(Harness& harness) {
