@@ -45,9 +45,13 @@ class HugeMessages {
             return space_.data() + i * static_cast<size_t>(mebibyte + distance);
         };
         const auto value = [](size_t i) { return static_cast<char>(i % 101 + 1); };
+        const auto clear = [&] {
+            for (size_t i = 0; i < many; ++i) { std::memset(mark(i), 0, 64); }
+        };
         if (is_sender()) {
             for (size_t i = 0; i < many; ++i) { std::memset(mark(i), value(i), 64); }
             MPI_Send(space_.data(), count, type, program_.last, tag, MPI_COMM_WORLD);
+            clear();
         }
         if (!is_receiver()) { return; }
         MPI_Status status = {};
@@ -64,7 +68,14 @@ class HugeMessages {
         for (size_t i = 0; i < many; ++i) {
             right = right && mark(i)[0] == value(i) && mark(i)[63] == value(i) && mark(i)[64] == 0;
         }
-        program_.harness.expect(right, "wrong bytes of more than 2 GiB");
+        clear();
+        program_.harness.expect(right,
+                                "wrong bytes of more than 2 GiB" + what(distance, matches, tag));
+    }
+
+    static std::string what(int distance, bool matches, int tag) {
+        return std::string(distance > 0 ? ", with gaps" : "") + (matches ? ", probed" : "") +
+               ", tag " + std::to_string(tag);
     }
 
     void check(const MPI_Status& status) const {
