@@ -1,5 +1,7 @@
 #include "runtime/point_to_point/arguments.hpp"
 
+#include "runtime/mpi/errors_return.hpp"
+
 #include <climits>
 
 namespace nodeaware::transfers {
@@ -31,6 +33,7 @@ int to_int(MPI_Count count) {
 
 /// What MPI says of the arguments. `make` is MPI_Send_init or MPI_Recv_init.
 template <class Make> int ask(Make make, const Message& message) {
+    const ErrorsReturn errors_return(message.comm);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = make(message.buffer, to_int(message.count), message.type, message.peer,
                           message.tag, message.comm, &request);
@@ -40,14 +43,16 @@ template <class Make> int ask(Make make, const Message& message) {
 
 } // namespace
 
-int check_send(const Message& message) {
-    const bool is_well = message.tag >= 0 && is_beyond_doubt(message);
+int check_send(const Message& message, bool is_rank) {
+    const bool is_well = is_rank && message.tag >= 0 && is_beyond_doubt(message);
     return is_well ? MPI_SUCCESS : ask(mpi.Send_init, message);
 }
 
-int check_receive(const Message& message) {
-    const bool has_tag = message.tag >= 0 || message.tag == MPI_ANY_TAG;
-    return has_tag && is_beyond_doubt(message) ? MPI_SUCCESS : ask(mpi.Recv_init, message);
+int check_receive(const Message& message, bool is_rank) {
+    const bool is_well = is_rank && is_tag_of_receives(message.tag) && is_beyond_doubt(message);
+    return is_well ? MPI_SUCCESS : ask(mpi.Recv_init, message);
 }
+
+bool is_tag_of_receives(int tag) { return tag == MPI_ANY_TAG || tag >= 0; }
 
 } // namespace nodeaware::transfers

@@ -16,9 +16,12 @@ struct Message {
     MPI_Comm comm;
 };
 
-/// MPI_SUCCESS, or what MPI says of the arguments; then the error handler has been called. Where
-/// there is any doubt MPI itself is asked, by way of a persistent request that is never started.
-int check_send(const Message& message);
-int check_receive(const Message& message);
+/// MPI_SUCCESS, or what MPI says of the arguments; no error handler is called. Where there is any
+/// doubt MPI itself is asked, by way of a persistent request that is never started. `is_rank`: the
+/// peer is one of the communicator, or for a receive MPI_ANY_SOURCE. Throw MpiError.
+int check_send(const Message& message, bool is_rank);
+int check_receive(const Message& message, bool is_rank);
+/// The tag may be looked for.
+bool is_tag_of_receives(int tag);
 
 } // namespace nodeaware::transfers

@@ -142,7 +142,7 @@ bool CommunicatorMessages::all_are_ready(bool is_asked_for, MPI_Comm meeting) {
     const bool may_lack_receives = has_forgotten_ && requests_.unknown_cancels != unknown_cancels_;
     const bool is_unknown = is_ineligible_ || pending_ != 0 || may_lack_receives;
     const std::array<uint64_t, 6> mine = {
-        balance_, is_unknown ? 1U : 0U,      learner_.is_stable() ? 0U : 1U, learner_.recent(),
+        balance_, is_unknown ? 1U : 0U,    learner_.is_stable() ? 0U : 1U, learner_.recent(),
         risk(),   shares_memory_ ? 1U : 0U};
     std::array<uint64_t, 6> sums{};
     MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,

@@ -46,13 +46,22 @@ void take_back(MPI_Request* request) {
     mpi.Request_free(request);
 }
 
-/// Begins the receive and the send, or neither. Without `send_request` the send is of a copy and
+/// What MPI says of the arguments of both; no error handler is called.
+int check_both(const Message& sent, const Message& received) {
+    int size = 0;
+    MPI_CALL(Comm_size, sent.comm, &size);
+    const auto is_rank = [size](int peer) { return peer >= 0 && peer < size; };
+    const int result = transfers::check_send(sent, is_rank(sent.peer));
+    return result != MPI_SUCCESS ? result
+                                 : transfers::check_receive(received, is_rank(received.peer));
+}
+
+/// Begins the receive and the send, or neither: nothing may be refused after the receive is posted,
+/// which could have got its message by then. Without `send_request` the send is of a copy and
 /// looked after by the library.
 int begin_both(const Message& sent, const Message& received, MPI_Request* request,
                MPI_Request* send_request) {
-    int result = transfers::check_send(sent);
-    if (result == MPI_SUCCESS) { result = transfers::check_receive(received); }
-    if (result != MPI_SUCCESS) { return result; }
+    int result = MPI_SUCCESS;
     std::vector<std::byte> bytes;
     Message message = sent;
     if (send_request == nullptr && sent.peer != MPI_PROC_NULL) {
@@ -92,7 +101,8 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
          NativeCall native_call) {
     return guarded(sent.comm, [&] {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
-        if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer)) {
+        if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer) ||
+            check_both(sent, received) != MPI_SUCCESS) {
             layer->progress.before_blocking();
             if (communicator != nullptr) { communicator->post(); }
             MPI_Status own;
@@ -115,7 +125,15 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
 }
 
 int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
-    return guarded(sent.comm, [&] { return begin_both(sent, received, request, nullptr); });
+    return guarded(sent.comm, [&] {
+        const bool has_communicator = sent.comm != MPI_COMM_NULL;
+        const int refused = !has_communicator    ? MPI_ERR_COMM
+                            : request == nullptr ? MPI_ERR_ARG
+                                                 : check_both(sent, received);
+        if (refused == MPI_SUCCESS) { return begin_both(sent, received, request, nullptr); }
+        mpi.Comm_call_errhandler(has_communicator ? sent.comm : MPI_COMM_WORLD, refused);
+        return refused;
+    });
 }
 
 } // namespace

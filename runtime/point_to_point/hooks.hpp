@@ -62,7 +62,8 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
-        if (nonblocking == nullptr || !layer->progress.is_busy()) {
+        const bool is_refused = result != MPI_SUCCESS;
+        if (nonblocking == nullptr || is_refused || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
@@ -83,7 +84,10 @@ int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::send(*layer, message, mode, native(request), &result)) { return result; }
+        if (request != nullptr &&
+            transfers::send(*layer, message, mode, native(request), &result)) {
+            return result;
+        }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
                                     native(request));
         if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
@@ -102,7 +106,8 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        if (!layer->progress.is_busy()) {
+        const bool is_refused = result != MPI_SUCCESS;
+        if (is_refused || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
@@ -123,7 +128,8 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
-        if (transfers::receive(*layer, message, native(request), MPI_STATUS_IGNORE, &result)) {
+        if (request != nullptr &&
+            transfers::receive(*layer, message, native(request), MPI_STATUS_IGNORE, &result)) {
             return result;
         }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,

@@ -78,7 +78,9 @@ void MessageLayer::forget(const CommunicatorMessages* gone) {
 
 void CommunicatorMessages::communicator_freed() {
     if (p2p::layer != nullptr) { p2p::layer->forget(this); }
-    if (engine_ != nullptr) { engine_->inner().leave_communicator(); }
+    if (engine_ == nullptr) { return; }
+    engine_->receives().communicator_freed();
+    engine_->inner().leave_communicator();
 }
 
 void MessageLayer::meeting(MPI_Comm comm) {

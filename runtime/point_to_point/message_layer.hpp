@@ -44,8 +44,8 @@ class MessageLayer : public WorkSource {
     /// Before a collective call of ranks of this node: gives them a little time to contribute,
     /// which the call would wait for them anyway.
     void before_meeting();
-    /// The program makes memory that ranks share: they may learn from it that a message was sent, and
-    /// wait for it outside of MPI. So from now on none waits for others.
+    /// The program makes memory that ranks share: they may learn from it that a message was sent,
+    /// and wait for it outside of MPI. So from now on none waits for others.
     void memory_shared();
     template <class Ready> void wait_until(Ready ready) { progress.wait_until(ready); }
 

@@ -201,6 +201,19 @@ bool Receives::has_ended(MPI_Request* request, int* code, MPI_Status* status) {
     return *code != MPI_SUCCESS || flag != 0;
 }
 
+/// The same of a receive on the application's communicator, whose handler is called when the
+/// application is told, and not here.
+bool Receives::shadow_has_ended(Receive& receive, int* code, MPI_Status* status) {
+#ifdef OPEN_MPI
+    int flag = 0;
+    MPI_CALL(Request_get_status, receive.shadow, &flag, MPI_STATUS_IGNORE);
+    if (flag == 0) { return false; }
+    std::optional<ErrorsReturn> errors_return;
+    if (receive.comm != MPI_COMM_NULL) { errors_return.emplace(receive.comm); }
+#endif
+    return has_ended(&receive.shadow, code, status);
+}
+
 void Receives::advance() {
     if (payloads_.window() > 0) { payloads_->catch_all().advance(); }
     if (!receiving_.empty()) { check_payloads(); }
@@ -230,7 +243,7 @@ void Receives::check_shadows() {
     const auto is_over = [&](const std::shared_ptr<Receive>& receive) {
         MPI_Status status;
         int code = MPI_SUCCESS;
-        if (receive->shadow == MPI_REQUEST_NULL || !has_ended(&receive->shadow, &code, &status)) {
+        if (receive->shadow == MPI_REQUEST_NULL || !shadow_has_ended(*receive, &code, &status)) {
             return false;
         }
         --shadows_;
@@ -239,6 +252,12 @@ void Receives::check_shadows() {
     };
     posted_.remove_if(is_over);
     std::erase_if(by_mpi_, is_over);
+}
+
+void Receives::communicator_freed() {
+    for (const auto& receive : posted_) { receive->comm = MPI_COMM_NULL; }
+    for (const auto& receive : by_mpi_) { receive->comm = MPI_COMM_NULL; }
+    for (const auto& receive : receiving_) { receive->comm = MPI_COMM_NULL; }
 }
 
 const wire::Entry* Receives::find(int source, int tag) const {

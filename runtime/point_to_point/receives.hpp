@@ -30,7 +30,7 @@ struct Receive {
     int payload_tag = 0;
     MPI_Request request =
         MPI_REQUEST_NULL;          ///< the generalized request, if the receive is not blocking
-    MPI_Comm comm = MPI_COMM_NULL; ///< of the application
+    MPI_Comm comm = MPI_COMM_NULL; ///< of the application, until that frees it
     Requests* requests = nullptr;  ///< where failures of `request` are told
 
     bool is_done = false;
@@ -71,6 +71,8 @@ class Receives {
     void post(const std::shared_ptr<Receive>& receive);
     /// Takes a message that has come in, in whatever order.
     void arrive(wire::Arrived message);
+    /// The application's communicator, which receives that are posted outlive.
+    void communicator_freed();
     /// The first message that such a receive would take, or nullptr.
     const wire::Entry* find(int source, int tag) const;
     /// Takes it away, for a matched probe: its bytes, or the message of MPI that is its payload.
@@ -131,6 +133,7 @@ class Receives {
     void check_payloads();
     void check_shadows();
     static bool has_ended(MPI_Request* request, int* code, MPI_Status* status);
+    static bool shadow_has_ended(Receive& receive, int* code, MPI_Status* status);
 
     MPI_Comm self_;
     Payloads payloads_;

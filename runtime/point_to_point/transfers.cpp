@@ -102,8 +102,8 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     if (!is_rank(*engine, message.peer) || !engine->owns(message.peer)) { return false; }
-    *result = check_send(message);
-    if (*result != MPI_SUCCESS) { return true; }
+    *result = check_send(message, true);
+    if (*result != MPI_SUCCESS) { return false; }
     const UserMemory memory = memory_of(message);
     communicator->note_send(message.peer, message.tag, memory.bytes);
     const bool is_blocking = request == nullptr;
@@ -178,8 +178,8 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     if (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer))) {
         return false;
     }
-    *result = check_receive(message);
-    if (*result != MPI_SUCCESS) { return true; }
+    *result = check_receive(message, true);
+    if (*result != MPI_SUCCESS) { return false; }
     const std::shared_ptr<Receive> posted = make_receive(layer, message);
     if (request == nullptr) {
         engine->receive(posted);
@@ -258,7 +258,9 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
     *is_ours = false;
     const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
     layer.progress.advance();
-    if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
+    const bool is_any_or_rank =
+        engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source));
+    if (is_any_or_rank && is_tag_of_receives(tag)) {
         const wire::Entry* const found = engine->receives().find(source, tag);
         if (found != nullptr) {
             Receive pattern;

@@ -9,8 +9,9 @@ namespace nodeaware::transfers {
 
 using Mode = PersistentRequest::Mode;
 
-/// Sends if the message is an engine's; then `*result` is what the call returns. `request` is
-/// nullptr for a blocking send. Throws MpiError.
+/// Sends if the message is an engine's; then `*result` is what the call returns. Otherwise the call
+/// is one of MPI, and with a `*result` that is no MPI_SUCCESS one that MPI refuses, in its own way.
+/// `request` is nullptr for a blocking send. Throws MpiError.
 bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* request,
           int* result);
 /// Receives likewise; `status` is that of a blocking receive.

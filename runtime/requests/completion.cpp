@@ -4,11 +4,21 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace nodeaware::completion {
 
 namespace {
+
+/// Open MPI frees the requests of a call that have failed, persistent ones, too. Of these it
+/// forgets the errors where it looks at several of them and finds no other (Errors::forgotten).
+#ifdef OPEN_MPI
+constexpr bool frees_failed = true;
+#else
+constexpr bool frees_failed = false;
+#endif
+enum class Errors { told, forgotten };
 
 /// The requests of one call as MPI is to see them: the library's own in place of persistent ones
 /// that the library executes. Afterwards tells observers and the application what has become of
@@ -41,18 +51,20 @@ class Call {
 
     /// MPI has completed request `index` and no other, or none (-1), and returned `code`. What the
     /// application's call is to return.
-    int completed_one(int code, int index) {
+    int completed_one(int code, int index, Errors of_persistent) {
         update();
         if (index < 0 || before_.empty()) { return code; }
-        const MPI_Request request = before_[static_cast<size_t>(index)];
-        observe(request, has_statuses_ && code == MPI_SUCCESS ? statuses_ : nullptr);
-        const auto failure = requests_.take_failure(request);
-        return failure && code == MPI_SUCCESS ? raise(*failure, false) : code;
+        const auto at = static_cast<size_t>(index);
+        observe(before_[at], has_statuses_ && code == MPI_SUCCESS ? statuses_ : nullptr);
+        const auto failure = take_failure(at, of_persistent);
+        if (!failure) { return code; }
+        free_failed();
+        return code == MPI_SUCCESS ? raise(*failure, false) : code;
     }
 
     /// MPI has completed requests, `done` of them: those of the `indices`, or all (nullptr) if the
     /// code tells no better. Their statuses stand one after the other.
-    int completed_several(int code, int done, const int* indices) {
+    int completed_several(int code, int done, const int* indices, Errors of_persistent) {
         const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
         const std::vector<MPI_Request> after(data(), data() + count_);
         update();
@@ -68,10 +80,12 @@ class Call {
             const bool is_well =
                 code == MPI_SUCCESS || (status != nullptr && status->MPI_ERROR == MPI_SUCCESS);
             observe(request, is_well ? status : nullptr);
-            failures_.push_back({i, requests_.take_failure(request)});
+            failures_.push_back({i, take_failure(index, of_persistent)});
             if (failures_.back().failure && !first) { first = failures_.back().failure; }
         }
-        return first ? tell(code, *first) : code;
+        if (!first) { return code; }
+        free_failed();
+        return tell(code, *first);
     }
 
   private:
@@ -79,6 +93,39 @@ class Call {
         int position;
         std::optional<Requests::Failure> failure;
     };
+
+    bool is_swapped(size_t index) const { return !swapped_.empty() && swapped_[index] != nullptr; }
+
+    /// Of a request that MPI has completed now.
+    std::optional<Requests::Failure> take_failure(size_t index, Errors of_persistent) {
+        const auto failure = requests_.take_failure(before_[index]);
+        if (!failure) { return std::nullopt; }
+        if (is_swapped(index)) {
+            if (frees_failed && of_persistent == Errors::forgotten) { return std::nullopt; }
+            failed_.push_back(index);
+        }
+        return failure;
+    }
+
+    /// One has failed: those of the library that have, too, are gone with it.
+    void free_failed() {
+        if (!frees_failed) { return; }
+        for (size_t i = 0; i < count_; ++i) {
+            if (!requests_.take_failure(before_[i])) { continue; }
+            mpi.Wait(&before_[i], MPI_STATUS_IGNORE); // is complete
+            if (is_swapped(i)) {
+                swapped_[i]->active = MPI_REQUEST_NULL;
+                --requests_.active_persistent;
+                failed_.push_back(i);
+            } else {
+                given_[i] = MPI_REQUEST_NULL;
+            }
+        }
+        for (const size_t i : failed_) {
+            requests_.freed(given_[i]);
+            mpi.Request_free(&given_[i]);
+        }
+    }
 
     /// At least one of the library's own has failed: only now do statuses tell of errors.
     int tell(int code, const Requests::Failure& first) {
@@ -142,6 +189,7 @@ class Call {
     std::vector<MPI_Request> before_; ///< as MPI has seen them, if anybody needs to know
     std::vector<MPI_Status> own_statuses_;
     std::vector<Outcome> failures_;
+    std::vector<size_t> failed_; ///< persistent ones
 };
 
 /// Request_get_status without the handler of MPICH, which is called when the request is completed.
@@ -160,7 +208,7 @@ int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
     const int code = mpi.Test(call.data(), flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
-    return call.completed_one(code, is_over ? 0 : -1);
+    return call.completed_one(code, is_over ? 0 : -1, Errors::told);
 }
 
 int wait(Context context, MPI_Request* request, MPI_Status* status) {
@@ -168,7 +216,7 @@ int wait(Context context, MPI_Request* request, MPI_Status* status) {
         Call call(context, 1, request, status, 1);
         const int code = mpi.Wait(call.data(), call.statuses());
         context.requests.completions.count();
-        return call.completed_one(code, 0);
+        return call.completed_one(code, 0, Errors::told);
     }
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
@@ -185,18 +233,27 @@ int testall(Context context, int count, MPI_Request* requests, int* flag, MPI_St
     const int code = mpi.Testall(count, call.data(), flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
-    return call.completed_several(code, is_over ? count : 0, nullptr);
+    return call.completed_several(code, is_over ? count : 0, nullptr, Errors::forgotten);
 }
 
-int testany(Context context, int count, MPI_Request* requests, int* index, int* flag,
-            MPI_Status* status) {
+namespace {
+
+int test_any(Context context, int count, MPI_Request* requests, int* index, int* flag,
+             MPI_Status* status, Errors of_persistent) {
     context.progress.advance();
     Call call(context, count, requests, status, 1);
     const int code = mpi.Testany(count, call.data(), index, flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
     const bool has_index = is_over && index != nullptr && *index >= 0 && *index < count;
-    return call.completed_one(code, has_index ? *index : -1);
+    return call.completed_one(code, has_index ? *index : -1, of_persistent);
+}
+
+} // namespace
+
+int testany(Context context, int count, MPI_Request* requests, int* index, int* flag,
+            MPI_Status* status) {
+    return test_any(context, count, requests, index, flag, status, Errors::forgotten);
 }
 
 int testsome(Context context, int count, MPI_Request* requests, int* done, int* indices,
@@ -206,7 +263,7 @@ int testsome(Context context, int count, MPI_Request* requests, int* done, int* 
     const int code = mpi.Testsome(count, call.data(), done, indices, call.statuses());
     const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
     if (!knows || *done != 0) { context.requests.completions.count(); }
-    return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices);
+    return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices, Errors::told);
 }
 
 int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statuses) {
@@ -224,21 +281,51 @@ int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statu
     Call call(context, count, requests, statuses, count);
     const int code = mpi.Waitall(count, call.data(), call.statuses());
     context.requests.completions.count();
-    return call.completed_several(code, count, nullptr);
+    const bool ignores = statuses == MPI_STATUSES_IGNORE;
+    return call.completed_several(code, count, nullptr, ignores ? Errors::told : Errors::forgotten);
 }
 
+namespace {
+
+int wait_any(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
+    Call call(context, count, requests, status, 1);
+    const int code = mpi.Waitany(count, call.data(), index, call.statuses());
+    context.requests.completions.count();
+    const bool has_index = index != nullptr && *index >= 0 && *index < count;
+    return call.completed_one(code, has_index ? *index : -1, Errors::told);
+}
+
+/// A persistent receive that MPI executes is complete: has it failed, Open MPI's MPI_Testany would
+/// forget that. Inactive ones are complete, too, but have met no message.
+bool has_complete_persistent(Context context, std::span<const MPI_Request> requests) {
+    const auto& persistent = context.requests.persistent();
+    if (!frees_failed || persistent.empty()) { return false; }
+    return std::any_of(requests.begin(), requests.end(), [&](MPI_Request request) {
+        const auto found = persistent.find(request);
+        const bool is_of_interest = found != persistent.end() &&
+                                    found->second.mode == PersistentRequest::Mode::receive &&
+                                    found->second.active == MPI_REQUEST_NULL;
+        if (!is_of_interest) { return false; }
+        int flag = 0;
+        MPI_Status status;
+        const int code = mpi.Request_get_status(request, &flag, &status);
+        return code == MPI_SUCCESS && flag != 0 && status.MPI_SOURCE != MPI_ANY_SOURCE;
+    });
+}
+
+} // namespace
+
 int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
-    if (!context.progress.is_busy()) {
-        Call call(context, count, requests, status, 1);
-        const int code = mpi.Waitany(count, call.data(), index, call.statuses());
-        context.requests.completions.count();
-        const bool has_index = index != nullptr && *index >= 0 && *index < count;
-        return call.completed_one(code, has_index ? *index : -1);
-    }
+    if (!context.progress.is_busy()) { return wait_any(context, count, requests, index, status); }
+    const size_t given = requests == nullptr ? 0 : static_cast<size_t>(std::max(count, 0));
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
+        if (has_complete_persistent(context, {requests, given})) {
+            code = wait_any(context, count, requests, index, status); // at once
+            return true;
+        }
         int flag = 0;
-        code = testany(context, count, requests, index, &flag, status);
+        code = test_any(context, count, requests, index, &flag, status, Errors::told);
         return code != MPI_SUCCESS || flag != 0;
     });
     return code;
@@ -252,7 +339,7 @@ int waitsome(Context context, int count, MPI_Request* requests, int* done, int* 
         const int code = mpi.Waitsome(count, call.data(), done, indices, call.statuses());
         context.requests.completions.count();
         const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-        return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices);
+        return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices, Errors::told);
     }
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {

@@ -100,7 +100,8 @@ void Requests::freed(MPI_Request request) {
 #ifdef OPEN_MPI
 
 int raise(const Requests::Failure& failure, bool several) {
-    mpi.Comm_call_errhandler(failure.comm, failure.code);
+    const bool has_communicator = failure.comm != MPI_COMM_NULL; // which may be freed since
+    mpi.Comm_call_errhandler(has_communicator ? failure.comm : MPI_COMM_WORLD, failure.code);
     return several ? MPI_ERR_IN_STATUS : failure.code;
 }
 
