@@ -241,6 +241,11 @@ UserMemory user_memory(void* address, MPI_Count count, const Datatype& type) {
     return memory;
 }
 
+UserMemory user_memory(void* address, MPI_Count count, MPI_Datatype type) {
+    return count == 0 ? UserMemory{address, 0, MPI_BYTE, 0, nullptr}
+                      : user_memory(address, count, inspect(type));
+}
+
 void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm) {
     if (memory.bytes == 0) { return; }
     if (memory.dense != nullptr) {

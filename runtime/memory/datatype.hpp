@@ -31,6 +31,8 @@ struct UserMemory {
 };
 
 UserMemory user_memory(void* address, MPI_Count count, const Datatype& type);
+/// Inspects the datatype, unless there are no elements: then it may be none. Throws MpiError.
+UserMemory user_memory(void* address, MPI_Count count, MPI_Datatype type);
 
 /// Copies the whole memory into `bytes` (memory.bytes long), in the order in which MPI would send
 /// them, and back. `comm` is any communicator of the library. Throw MpiError.

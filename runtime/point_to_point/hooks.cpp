@@ -34,7 +34,7 @@ int plain_irecv(const Message& message, MPI_Request* request) {
 
 /// The packed bytes of what a call sends, for those that may overwrite it.
 std::vector<std::byte> packed(const Message& message) {
-    const UserMemory memory = user_memory(message.buffer, message.count, inspect(message.type));
+    const UserMemory memory = user_memory(message.buffer, message.count, message.type);
     std::vector<std::byte> bytes(memory.bytes);
     pack_user_memory(memory, bytes.data(), layer->self());
     return bytes;

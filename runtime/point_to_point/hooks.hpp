@@ -152,7 +152,7 @@ int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
         if (result != MPI_SUCCESS) { return result; }
         PersistentRequest made;
         made.mode = mode;
-        made.memory = user_memory(const_cast<void*>(buffer), count, inspect(native(type)));
+        made.memory = user_memory(const_cast<void*>(buffer), count, native(type));
         made.peer = peer;
         made.tag = tag;
         made.comm = native(comm);

@@ -55,10 +55,11 @@ bool is_rank(const BatchEngine& engine, int peer) {
 
 UserMemory memory_of(const Message& message) {
     look_for_devices();
-    return user_memory(message.buffer, message.count, inspect(message.type));
+    return user_memory(message.buffer, message.count, message.type);
 }
 
 uint64_t bytes_of(const Message& message) {
+    if (message.count == 0) { return 0; }
     MPI_Count size = 0;
     MPI_CALL(Type_size_x, message.type, &size);
     return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size);
