@@ -47,8 +47,9 @@ struct Core {
     /// Before such a call. Other ranks of the node will come to it, too.
     void (*before_meeting)();
     /// After such a call on `comm`; `result` is what MPI returned. A call that MPI refuses is none,
-    /// for the other ranks wait for the next one.
-    void (*meeting)(MPI_Comm comm, int result);
+    /// for the other ranks wait for the next one. Returns what the call is to return: where the
+    /// library fails on this rank, the others may count on it.
+    int (*meeting)(MPI_Comm comm, int result);
     /// After the creation of a communicator from another one, by all ranks of that.
     void (*created)(MPI_Comm parent, MPI_Comm* comm);
 

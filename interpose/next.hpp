@@ -89,8 +89,7 @@ int around_meeting(const abi::Core& core, Call call, Communicator communicator) 
     const Inside inside;
     core.before_meeting();
     const int result = call();
-    core.meeting(communicator(), result);
-    return result;
+    return core.meeting(communicator(), result);
 }
 
 /// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks

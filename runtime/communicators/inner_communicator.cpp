@@ -32,16 +32,24 @@ MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
     return result;
 }
 
+/// One that all ranks of `comm` have, or none of them: MPI_COMM_NULL.
+MPI_Comm InnerCommunicator::make_for_all(MPI_Comm comm) {
+    MPI_Comm made = MPI_COMM_NULL;
+    try {
+        made = create_private(comm);
+    } catch (const MpiError& error) { log(LogLevel::info, "{}", error.what()); }
+    const int mine = made != MPI_COMM_NULL ? 1 : 0;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm);
+    // MPI may want all ranks to free it: one that not all have is left to MPI_Finalize.
+    return all != 0 ? made : MPI_COMM_NULL;
+}
+
 std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topology topology,
                                                              std::vector<int> members,
                                                              const World& world) {
-    MPI_Comm own = MPI_COMM_NULL;
-    try {
-        own = create_private(comm);
-    } catch (const MpiError& error) {
-        log(LogLevel::info, "{}", error.what());
-        return nullptr;
-    }
+    MPI_Comm own = make_for_all(comm);
+    if (own == MPI_COMM_NULL) { return nullptr; }
     std::shared_ptr<InnerCommunicator> inner(
         new InnerCommunicator(own, std::move(topology), std::move(members), world));
     const int mine = inner->create_arena() ? 1 : 0;
@@ -78,14 +86,7 @@ int InnerCommunicator::alive() { return all_alive; }
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
 
 MPI_Comm InnerCommunicator::second_comm() {
-    if (second_comm_ != MPI_COMM_NULL) { return second_comm_; }
-    try {
-        second_comm_ = create_private(comm_);
-    } catch (const MpiError& error) { log(LogLevel::info, "{}", error.what()); }
-    const int mine = second_comm_ != MPI_COMM_NULL ? 1 : 0;
-    int all = 0;
-    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, comm_);
-    if (all == 0 && mine != 0) { mpi.Comm_free(&second_comm_); }
+    if (second_comm_ == MPI_COMM_NULL) { second_comm_ = make_for_all(comm_); }
     return second_comm_;
 }
 

@@ -69,6 +69,7 @@ class InnerCommunicator {
   private:
     InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                       const World& world);
+    static MPI_Comm make_for_all(MPI_Comm comm);
     bool create_arena();
 
     MPI_Comm comm_;

@@ -110,12 +110,14 @@ void before_meeting() {
     });
 }
 
-void meeting(abi::MPI_Comm comm, int result) {
-    if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return; }
-    guarded([&] {
+int meeting(abi::MPI_Comm comm, int result) {
+    if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return result; }
+    const int code = p2p::guarded(native(comm), [&] {
         Communicator::meeting(native(comm), library->world);
         if (library->messages != nullptr) { library->messages->meeting(native(comm)); }
+        return MPI_SUCCESS;
     });
+    return code == MPI_SUCCESS ? result : code;
 }
 
 void created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {

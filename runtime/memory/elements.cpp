@@ -24,7 +24,10 @@ MPI_Datatype make_type(MPI_Count count, MPI_Datatype type) {
                                             types.data(), &made);
     mpi.Type_free(&parts);
     if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Type_create_struct"); }
-    MPI_CALL(Type_commit, &made);
+    if (const int committed = mpi.Type_commit(&made); committed != MPI_SUCCESS) {
+        mpi.Type_free(&made);
+        throw MpiError(committed, "MPI_Type_commit");
+    }
     return made;
 }
 

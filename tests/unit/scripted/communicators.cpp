@@ -201,19 +201,39 @@ template <class Value> void reduce(const Meeting& meeting, int count, MPI_Op op,
     }
 }
 
+void reduce(const Meeting& meeting, int count, MPI_Datatype type, MPI_Op op, void* result) {
+    if (type == MPI_INT) {
+        reduce<int>(meeting, count, op, result);
+    } else if (type == MPI_UINT64_T || type == MPI_UNSIGNED_LONG_LONG) {
+        reduce<uint64_t>(meeting, count, op, result);
+    } else if (type == MPI_DOUBLE) {
+        reduce<double>(meeting, count, op, result);
+    } else {
+        job().complain("a reduction of a type that is not known here");
+    }
+}
+
 int mpi_Allreduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm) {
     ENTER_MEETING(Allreduce)
     const auto meeting =
         meet_all(comm, kind_of("Allreduce", count, type), packed(sent, count, *job().type(type)));
-    if (type == MPI_INT) {
-        reduce<int>(*meeting, count, op, received);
-    } else if (type == MPI_UINT64_T) {
-        reduce<uint64_t>(*meeting, count, op, received);
-    } else if (type == MPI_DOUBLE) {
-        reduce<double>(*meeting, count, op, received);
-    } else {
-        job().complain("MPI_Allreduce of a type that is not known here");
+    reduce(*meeting, count, type, op, received);
+    LEAVE_MEETING(comm);
+}
+
+/// Only the root waits.
+int mpi_Reduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm) {
+    ENTER_MEETING(Reduce)
+    const auto own = job().comm(comm);
+    const bool is_in_place = sent == MPI_IN_PLACE;
+    const auto meeting =
+        job().meet(*own, kind_of("Reduce", count, type),
+                   packed(is_in_place ? received : sent, count, *job().type(type)));
+    if (own->rank == root) {
+        job().wait_for_all(*own, meeting);
+        reduce(*meeting, count, type, op, received);
     }
     LEAVE_MEETING(comm);
 }
@@ -310,10 +330,13 @@ void add_communicators(nodeaware::Mpi& table) {
     ADD(Topo_test)
     ADD(Comm_compare)
     ADD(Comm_group)
-    ADD(Group_free) ADD(Group_translate_ranks) ADD(Comm_free) ADD(Comm_create_keyval)
-        ADD(Comm_set_attr) ADD(Comm_get_attr) ADD(Comm_set_errhandler) ADD(Comm_get_errhandler)
-            ADD(Errhandler_free) ADD(Comm_call_errhandler) ADD(Abort) ADD(Barrier) ADD(Allreduce)
-                ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)
+    ADD(Group_free)
+    ADD(Group_translate_ranks)
+    ADD(Comm_free)
+    ADD(Comm_create_keyval) ADD(Comm_set_attr) ADD(Comm_get_attr) ADD(Comm_set_errhandler)
+        ADD(Comm_get_errhandler) ADD(Errhandler_free) ADD(Comm_call_errhandler) ADD(Abort)
+            ADD(Barrier) ADD(Allreduce) ADD(Reduce) ADD(Allgather) ADD(Bcast) ADD(Comm_create)
+                ADD(Comm_split_type)
 #undef ADD
 }
 

@@ -290,8 +290,11 @@ void add_completion(nodeaware::Mpi& table) {
     ADD(Waitsome)
     ADD(Test)
     ADD(Testall)
-    ADD(Testany) ADD(Testsome) ADD(Request_get_status) ADD(Request_free) ADD(Cancel) ADD(Start)
-        ADD(Startall) ADD(Grequest_start) ADD(Grequest_complete)
+    ADD(Testany)
+    ADD(Testsome)
+    ADD(Request_get_status)
+    ADD(Request_free) ADD(Cancel) ADD(Start) ADD(Startall) ADD(Grequest_start)
+        ADD(Grequest_complete)
 #undef ADD
 }
 

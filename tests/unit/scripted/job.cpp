@@ -9,6 +9,10 @@ namespace {
 
 Job* job = nullptr;
 
+bool is_dense(const Type& type) {
+    return type.blocks.size() == 1 && type.blocks[0] == std::pair(MPI_Count{0}, type.extent);
+}
+
 bool accepts(const Request& receive, const Message& message) {
     return receive.group == message.group &&
            (receive.peer == MPI_ANY_SOURCE || receive.peer == message.source) &&
@@ -36,8 +40,9 @@ MPI_Count Type::end() const {
 }
 
 Bytes packed(const void* memory, int count, const Type& type) {
-    Bytes bytes;
     const auto* from = static_cast<const std::byte*>(memory);
+    if (is_dense(type)) { return {from, from + count * type.extent}; }
+    Bytes bytes;
     for (int i = 0; i < count; ++i, from += type.extent) {
         for (const auto& [offset, size] : type.blocks) {
             bytes.insert(bytes.end(), from + offset, from + offset + size);
@@ -48,6 +53,10 @@ Bytes packed(const void* memory, int count, const Type& type) {
 
 void unpack(const Bytes& bytes, void* memory, int count, const Type& type) {
     auto* to = static_cast<std::byte*>(memory);
+    if (is_dense(type)) {
+        std::copy(bytes.begin(), bytes.end(), to);
+        return;
+    }
     size_t done = 0;
     for (int i = 0; i < count; ++i, to += type.extent) {
         for (const auto& [offset, size] : type.blocks) {

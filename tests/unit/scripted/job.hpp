@@ -31,7 +31,8 @@ struct Process {
     std::list<std::shared_ptr<Request>> posted;
     std::vector<std::function<void()>> events; ///< that happen while this rank is in MPI
 
-    std::map<std::string, uint64_t> calls; ///< by function
+    std::map<std::string, uint64_t> calls;          ///< by function
+    std::map<std::string, uint64_t> calls_of_start; ///< of these, in MPI_Init
     uint64_t all_calls = 0;
     std::vector<int> raised; ///< codes that error handlers were called with
     bool is_over = false;    ///< MPI_Finalize has been called
@@ -42,7 +43,7 @@ struct Failure {
     int rank = 0;
     std::string function; ///< empty: any
     uint64_t number = 0;  ///< of such calls on that rank, from 1
-    int code = MPI_ERR_INTERN;
+    int code = MPI_ERR_OTHER;
 };
 
 struct Settings {

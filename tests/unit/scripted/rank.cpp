@@ -56,6 +56,7 @@ Rank::Rank() {
         core_ = loaded;
         active[static_cast<size_t>(number())] = loaded;
     }
+    job().process().calls_of_start = job().process().calls;
 }
 
 Rank::~Rank() = default;
@@ -189,6 +190,7 @@ int Rank::ialltoallv(const void* sent, const int* counts, const int* places, voi
                                                   received, received_counts, received_places,
                                                   abi_of_type(type), abi_of(comm), abi_of(request));
         if (is_begun) { return result; }
+        if (job().has_failed()) { return job().raise(comm, MPI_ERR_ARG); } // as MPI would refuse it
         job().complain("MPI_Ialltoallv is left to MPI");
         return MPI_ERR_OTHER;
     });
@@ -199,8 +201,7 @@ int Rank::barrier(MPI_Comm comm) {
         const bool is_meeting = core_ != nullptr && is_any(core_->waiting_communicators);
         if (is_meeting) { core_->before_meeting(); }
         const int result = mpi().Barrier(comm);
-        if (is_meeting) { core_->meeting(abi_of(comm), result); }
-        return result;
+        return is_meeting ? core_->meeting(abi_of(comm), result) : result;
     });
 }
 
@@ -261,7 +262,15 @@ void set_options(const std::map<std::string, std::string>& options) {
     for (const auto& [name, value] : options) { set["NODEAWARE_" + name] = value; }
     set["HWLOC_SYNTHETIC"] = "core:1"; // more ranks than cores, and quickly found out
     set["XDG_CONFIG_HOME"] = "/nowhere";
+    set["NODEAWARE_STRICT"] = "1"; // an option that is none ends the job
     for (const auto& [name, value] : set) { setenv(name.c_str(), value.c_str(), 1); }
+}
+
+std::vector<uint64_t> seeds(uint64_t count) {
+    if (const char* const one = std::getenv("SCRIPTED_SEED")) { return {std::stoull(one)}; }
+    std::vector<uint64_t> list;
+    for (uint64_t seed = 1; seed <= count; ++seed) { list.push_back(seed); }
+    return list;
 }
 
 } // namespace scripted

@@ -21,7 +21,8 @@ std::shared_ptr<const Type> predefined(MPI_Datatype handle) {
     static const auto eight = make(8);
     if (handle == MPI_BYTE || handle == MPI_CHAR) { return one; }
     if (handle == MPI_INT) { return four; }
-    const bool is_long = handle == MPI_INT64_T || handle == MPI_UINT64_T || handle == MPI_DOUBLE;
+    const bool is_long = handle == MPI_UNSIGNED_LONG_LONG || handle == MPI_LONG_LONG ||
+                         handle == MPI_INT64_T || handle == MPI_UINT64_T || handle == MPI_DOUBLE;
     return is_long ? eight : nullptr;
 }
 
@@ -312,11 +313,13 @@ void add_types(nodeaware::Mpi& table) {
     ADD(Type_get_envelope)
     ADD(Type_get_contents)
     ADD(Type_dup)
-    ADD(Type_contiguous) ADD(Type_create_struct) ADD(Type_commit) ADD(Type_free)
-        ADD(Type_create_keyval) ADD(Type_get_attr) ADD(Type_set_attr) ADD(Pack) ADD(Unpack)
-            ADD(Get_count) ADD(Get_elements_x) ADD(Test_cancelled) ADD(Status_set_cancelled)
-                ADD(Status_set_elements_x) ADD(Status_set_elements) ADD(Error_class)
-                    ADD(Error_string) ADD(Get_library_version) ADD(Query_thread)
+    ADD(Type_contiguous)
+    ADD(Type_create_struct)
+    ADD(Type_commit)
+    ADD(Type_free) ADD(Type_create_keyval) ADD(Type_get_attr) ADD(Type_set_attr) ADD(Pack)
+        ADD(Unpack) ADD(Get_count) ADD(Get_elements_x) ADD(Test_cancelled) ADD(Status_set_cancelled)
+            ADD(Status_set_elements_x) ADD(Status_set_elements) ADD(Error_class) ADD(Error_string)
+                ADD(Get_library_version) ADD(Query_thread)
 #undef ADD
 }
 

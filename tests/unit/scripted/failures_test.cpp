@@ -1,0 +1,174 @@
+// One call of MPI fails on one rank, any of those that the library makes in a small program.
+
+#include "tests/unit/scripted/traffic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+namespace scripted {
+
+namespace {
+
+/// What the application does when a call returns an error.
+struct Stopped {};
+constexpr const char* told = "an error is told";
+
+void check(int code) {
+    if (code != MPI_SUCCESS) { throw Stopped(); }
+}
+
+/// Each rank sends to all others, small and large messages.
+void exchange(Rank& rank, int tag, int bytes) {
+    const auto size = static_cast<size_t>(rank.size());
+    const auto length = static_cast<size_t>(bytes);
+    std::vector<std::vector<char>> sent(size, std::vector<char>(length, char(rank.number())));
+    std::vector<std::vector<char>> received(size, std::vector<char>(length));
+    std::vector<MPI_Request> requests(2 * size, MPI_REQUEST_NULL);
+    for (size_t i = 0; i < size; ++i) {
+        check(rank.irecv(received[i].data(), bytes, MPI_BYTE, static_cast<int>(i), tag,
+                         MPI_COMM_WORLD, &requests[i]));
+    }
+    for (size_t i = 0; i < size; ++i) {
+        check(rank.isend(sent[i].data(), bytes, MPI_BYTE, static_cast<int>(i), tag, MPI_COMM_WORLD,
+                         &requests[size + i]));
+    }
+    check(rank.waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+    for (size_t i = 0; i < size; ++i) {
+        EXPECT_EQ(received[i], std::vector<char>(length, char(i))) << job().failed_place();
+    }
+}
+
+void exchange_all_to_all(Rank& rank) {
+    const auto size = static_cast<size_t>(rank.size());
+    std::vector<int> sent(size, rank.number());
+    std::vector<int> received(size, -1);
+    const std::vector<int> counts(size, 1);
+    std::vector<int> places(size);
+    std::iota(places.begin(), places.end(), 0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(rank.ialltoallv(sent.data(), counts.data(), places.data(), received.data(), counts.data(),
+                          places.data(), MPI_INT, MPI_COMM_WORLD, &request));
+    check(rank.wait(&request, MPI_STATUS_IGNORE));
+    EXPECT_EQ(received, places) << job().failed_place();
+}
+
+/// Large messages to receives with wildcards, whose ranks are away in MPI meanwhile; one receive is
+/// cancelled.
+void gather(Rank& rank) {
+    constexpr int bytes = 20000;
+    const int size = rank.size();
+    const int opposite = (rank.number() + size / 2) % size;
+    MPI_Datatype type = make_gapped(bytes);
+    std::vector<char> sent(bytes + 8, char(rank.number()));
+    std::vector<char> received(bytes + 8);
+    std::vector<MPI_Request> requests(3, MPI_REQUEST_NULL);
+    check(rank.irecv(received.data(), 1, type, MPI_ANY_SOURCE, 30, MPI_COMM_WORLD, &requests[0]));
+    check(rank.irecv(received.data(), 1, type, opposite, 31, MPI_COMM_WORLD, &requests[1]));
+    check(rank.isend(sent.data(), 1, type, opposite, 30, MPI_COMM_WORLD, &requests[2]));
+    free_type(&type);
+    check(rank.gather(MPI_COMM_WORLD));
+    check(rank.cancel(&requests[1]));
+    check(rank.waitall(3, requests.data(), MPI_STATUSES_IGNORE));
+    EXPECT_EQ(received.back(), char(opposite)) << job().failed_place();
+}
+
+/// Messages that are sent and received in other ways, around the ranks.
+void shift(Rank& rank) {
+    const int size = rank.size();
+    const int next = (rank.number() + 1) % size;
+    const int last = (rank.number() + size - 1) % size;
+    int sent = rank.number();
+    int received = -1;
+    MPI_Request request = MPI_REQUEST_NULL;
+    check(rank.irecv(&received, 1, MPI_INT, MPI_ANY_SOURCE, 20, MPI_COMM_WORLD, &request));
+    check(rank.ssend(&sent, 1, MPI_INT, next, 20, MPI_COMM_WORLD));
+    check(rank.wait(&request, MPI_STATUS_IGNORE));
+    EXPECT_EQ(received, last) << job().failed_place();
+    MPI_Message message = MPI_MESSAGE_NULL;
+    check(rank.send(&sent, 1, MPI_INT, next, 21, MPI_COMM_WORLD));
+    check(rank.mprobe(last, 21, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    check(rank.mrecv(&received, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
+    EXPECT_EQ(received, last) << job().failed_place();
+}
+
+void program(Rank& rank) {
+    try {
+        if (!rank.has_core()) { throw Stopped(); }
+        for (int i = 0; i < 9; ++i) {
+            exchange(rank, 7, 100);
+            check(rank.barrier(MPI_COMM_WORLD));
+        }
+        for (int i = 0; i < 6; ++i) {
+            exchange(rank, 7, 100);
+            if (i == 0) { exchange_all_to_all(rank); }
+            if (i == 1) { shift(rank); }
+            if (i == 2) { exchange(rank, 8, 20000); }
+            if (i == 3) { gather(rank); }
+            check(rank.barrier(MPI_COMM_WORLD));
+        }
+    } catch (const Stopped&) {
+        job().complain(told);
+        job().scheduler().may_switch();
+    }
+}
+
+/// Functions that only fail for arguments that are wrong, which the library's are not; and
+/// MPI_Request_get_status, whose error says that the request is complete.
+bool can_fail(const std::string& function) {
+    static const std::set<std::string> cannot = {
+        "MPI_Comm_get_attr",       "MPI_Comm_get_errhandler", "MPI_Comm_set_errhandler",
+        "MPI_Comm_group",          "MPI_Group_free",          "MPI_Type_free",
+        "MPI_Errhandler_free",     "MPI_Grequest_complete",   "MPI_Request_get_status",
+        "MPI_Comm_free",           "MPI_Request_free",        "MPI_Group_translate_ranks",
+        "MPI_Status_set_elements", "MPI_Comm_call_errhandler"};
+    return cannot.count(function) == 0;
+}
+
+/// What becomes of a job in which that call fails: empty, if all is well or an error is told.
+std::string outcome(uint64_t seed, const Failure& failure) {
+    Settings settings;
+    settings.failure = failure;
+    Job job(seed, settings);
+    std::string ended = run(job, program);
+    EXPECT_TRUE(job.has_failed());
+    if (ended.find(told) != std::string::npos) { return ""; }
+    if (ended.empty()) { ended = job.left_over(); }
+    return ended.empty() ? ended : job.failed_place() + " has failed: " + ended;
+}
+
+} // namespace
+
+TEST(Failures, AreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "p2p:gathered,ialltoallv:gathered"}, {"LOG", "off"}});
+    for (const uint64_t seed : seeds(4)) {
+        const int rank = static_cast<int>(seed % 4);
+        Random random(seed);
+        Job job(seed, {});
+        ASSERT_EQ(run(job, program), "");
+        const auto all = job.process(rank).calls;
+        const auto before = job.process(rank).calls_of_start;
+        for (const auto& [function, count] : all) {
+            const auto found = before.find(function);
+            const uint64_t first = found == before.end() ? 0 : found->second;
+            if (first == count || !can_fail(function)) { continue; }
+            for (int i = 0; i < 2; ++i) {
+                const uint64_t number = first + 1 + random.below(count - first);
+                ASSERT_EQ(outcome(seed, {rank, function, number}), "")
+                    << "seed " << seed << ", call " << number;
+            }
+        }
+    }
+}
+
+/// Other ranks may wait for one whose MPI_Init has failed; but nothing breaks.
+TEST(Failures, OfTheStartBreakNothing) {
+    set_options({{"STRATEGY", "p2p:gathered,ialltoallv:gathered"}, {"LOG", "off"}});
+    for (uint64_t number = 1; number <= 60; ++number) {
+        const std::string ended = outcome(number, {1, "", number});
+        EXPECT_EQ(ended.find("exception"), std::string::npos) << ended;
+    }
+}
+
+} // namespace scripted
