@@ -293,8 +293,8 @@ void add_completion(nodeaware::Mpi& table) {
     ADD(Testany)
     ADD(Testsome)
     ADD(Request_get_status)
-    ADD(Request_free) ADD(Cancel) ADD(Start) ADD(Startall) ADD(Grequest_start)
-        ADD(Grequest_complete)
+    ADD(Request_free)
+    ADD(Cancel) ADD(Start) ADD(Startall) ADD(Grequest_start) ADD(Grequest_complete)
 #undef ADD
 }
 

@@ -248,8 +248,9 @@ void add_messages(nodeaware::Mpi& table) {
     ADD(Issend)
     ADD(Irsend)
     ADD(Send_init)
-    ADD(Bsend_init) ADD(Ssend_init) ADD(Rsend_init) ADD(Recv_init) ADD(Recv) ADD(Irecv)
-        ADD(Sendrecv) ADD(Iprobe) ADD(Probe) ADD(Improbe) ADD(Mprobe) ADD(Mrecv) ADD(Imrecv)
+    ADD(Bsend_init)
+    ADD(Ssend_init) ADD(Rsend_init) ADD(Recv_init) ADD(Recv) ADD(Irecv) ADD(Sendrecv) ADD(Iprobe)
+        ADD(Probe) ADD(Improbe) ADD(Mprobe) ADD(Mrecv) ADD(Imrecv)
 #undef ADD
 }
 

@@ -196,6 +196,21 @@ int Rank::ialltoallv(const void* sent, const int* counts, const int* places, voi
     });
 }
 
+int Rank::prepare(MPI_Comm comm) {
+    const std::vector<int> none(static_cast<size_t>(size()), 0);
+    const int code = call("MPI_Ialltoallv", [&] {
+        int result = MPI_SUCCESS;
+        MPI_Request request = MPI_REQUEST_NULL;
+        const bool is_begun = core_->Ialltoallv(
+            &result, nullptr, none.data(), none.data(), abi_of_type(MPI_BYTE), nullptr, none.data(),
+            none.data(), abi_of_type(MPI_BYTE), abi_of(comm), abi_of(&request));
+        if (is_begun) { job().complain("the communicator is prepared already"); }
+        core_->native_done(MPI_SUCCESS);
+        return result;
+    });
+    return code == MPI_SUCCESS ? barrier(comm) : code;
+}
+
 int Rank::barrier(MPI_Comm comm) {
     return call("MPI_Barrier", [&] {
         const bool is_meeting = core_ != nullptr && is_any(core_->waiting_communicators);

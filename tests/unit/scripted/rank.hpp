@@ -53,6 +53,10 @@ class Rank {
                    const int* received_counts, const int* received_places, MPI_Datatype type,
                    MPI_Comm comm, MPI_Request* request);
 
+    /// An exchange of nothing that is left to MPI, and the meeting that it asks for: those that
+    /// follow are the library's. Collective.
+    int prepare(MPI_Comm comm);
+
     int barrier(MPI_Comm comm); ///< the library may meet in it
     int gather(MPI_Comm comm);  ///< it does not, and all wait for all
     int dup(MPI_Comm comm, MPI_Comm* made);
