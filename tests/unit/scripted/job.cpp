@@ -390,7 +390,10 @@ std::string Job::left_over() const {
         add(rank, process.messages.count(), "probed messages");
         add(rank, process.groups.count(), "groups");
         add(rank, process.types.count(), "datatypes");
-        add(rank, process.unexpected.size() + process.incoming.size(), "messages");
+        const auto messages =
+            std::count_if(process.unexpected.begin(), process.unexpected.end(),
+                          [](const auto& message) { return message->group->context == 0; });
+        add(rank, static_cast<size_t>(messages), "messages");
         add(rank, process.posted.size(), "receives");
     }
     return text;

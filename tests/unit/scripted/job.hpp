@@ -109,7 +109,8 @@ class Job {
 
     /// Bytes that ranks have sent on a communicator of the application, and all others.
     std::map<int, uint64_t> sent_messages; ///< by context
-    /// Requests, probed messages and groups that no one has freed.
+    /// Requests and other objects that nobody has freed, and messages on MPI_COMM_WORLD that nobody
+    /// has received: the last words of the library to itself on its own communicators may be late.
     std::string left_over() const;
 
   private:

@@ -249,8 +249,10 @@ void add_messages(nodeaware::Mpi& table) {
     ADD(Irsend)
     ADD(Send_init)
     ADD(Bsend_init)
-    ADD(Ssend_init) ADD(Rsend_init) ADD(Recv_init) ADD(Recv) ADD(Irecv) ADD(Sendrecv) ADD(Iprobe)
-        ADD(Probe) ADD(Improbe) ADD(Mprobe) ADD(Mrecv) ADD(Imrecv)
+    ADD(Ssend_init)
+    ADD(Rsend_init)
+    ADD(Recv_init) ADD(Recv) ADD(Irecv) ADD(Sendrecv) ADD(Iprobe) ADD(Probe) ADD(Improbe)
+        ADD(Mprobe) ADD(Mrecv) ADD(Imrecv)
 #undef ADD
 }
 

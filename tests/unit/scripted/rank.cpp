@@ -220,6 +220,14 @@ int Rank::barrier(MPI_Comm comm) {
     });
 }
 
+int Rank::refused_barrier(MPI_Comm comm) {
+    return call("MPI_Barrier", [&] {
+        const bool is_meeting = core_ != nullptr && is_any(core_->waiting_communicators);
+        if (is_meeting) { core_->before_meeting(); }
+        return is_meeting ? core_->meeting(abi_of(comm), MPI_ERR_ARG) : MPI_ERR_ARG;
+    });
+}
+
 int Rank::gather(MPI_Comm comm) {
     return call("MPI_Gather", [&] {
         if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }

@@ -57,8 +57,9 @@ class Rank {
     /// follow are the library's. Collective.
     int prepare(MPI_Comm comm);
 
-    int barrier(MPI_Comm comm); ///< the library may meet in it
-    int gather(MPI_Comm comm);  ///< it does not, and all wait for all
+    int barrier(MPI_Comm comm);         ///< the library may meet in it
+    int refused_barrier(MPI_Comm comm); ///< by MPI, on this rank alone
+    int gather(MPI_Comm comm);          ///< it does not, and all wait for all
     int dup(MPI_Comm comm, MPI_Comm* made);
     int comm_free(MPI_Comm* comm);
     /// Is away from MPI until `ready`.
