@@ -87,7 +87,6 @@ Job::Job(uint64_t seed, Settings settings)
 }
 
 Job::~Job() { job = nullptr; }
-
 Job& Job::running() { return *job; }
 
 std::string Job::run(const std::function<void(int)>& program) {
@@ -96,7 +95,6 @@ std::string Job::run(const std::function<void(int)>& program) {
     return ended.empty() ? ended : ended + under_way();
 }
 
-/// Requests and messages that are not over, for those who ask why nothing happens.
 std::string Job::under_way() const {
     std::string text;
     const auto add = [&](size_t rank, const char* what, int peer, int tag, const Group* group,
