@@ -38,7 +38,8 @@ bool is_refused(int code) {
     int error_class = MPI_SUCCESS;
     if (code == MPI_SUCCESS || mpi.Error_class(code, &error_class) != MPI_SUCCESS) { return false; }
     constexpr std::array of_arguments = {MPI_ERR_BUFFER,  MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_COMM,
-                                         MPI_ERR_REQUEST, MPI_ERR_ROOT,  MPI_ERR_OP,   MPI_ERR_ARG};
+                                         MPI_ERR_REQUEST, MPI_ERR_ROOT,  MPI_ERR_OP,   MPI_ERR_ARG,
+                                         MPI_ERR_TAG,     MPI_ERR_RANK};
     return std::find(of_arguments.begin(), of_arguments.end(), error_class) != of_arguments.end();
 }
 

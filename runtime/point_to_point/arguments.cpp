@@ -23,7 +23,7 @@ bool is_predefined(MPI_Datatype type) {
 /// Derived datatypes may not be committed.
 bool is_beyond_doubt(const Message& message) {
     return message.count >= 0 && (message.buffer != nullptr || message.count == 0) &&
-           message.tag <= promised_tags && is_predefined(message.type);
+           is_predefined(message.type);
 }
 
 /// `count` as MPI is to see it: what is wrong with it must stay wrong.
@@ -32,27 +32,31 @@ int to_int(MPI_Count count) {
 }
 
 /// What MPI says of the arguments. `make` is MPI_Send_init or MPI_Recv_init.
-template <class Make> int ask(Make make, const Message& message) {
+template <class Make> int ask(Make make, const char* name, const Message& message) {
     const ErrorsReturn errors_return(message.comm);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = make(message.buffer, to_int(message.count), message.type, message.peer,
                           message.tag, message.comm, &request);
     if (code == MPI_SUCCESS) { MPI_CALL(Request_free, &request); }
+    if (code != MPI_SUCCESS && !is_refused(code)) { throw MpiError(code, name); }
     return code;
 }
 
 } // namespace
 
 int check_send(const Message& message, bool is_rank) {
-    const bool is_well = is_rank && message.tag >= 0 && is_beyond_doubt(message);
-    return is_well ? MPI_SUCCESS : ask(mpi.Send_init, message);
+    const bool is_well = is_rank && message.tag != MPI_ANY_TAG && is_tag_of_receives(message.tag) &&
+                         is_beyond_doubt(message);
+    return is_well ? MPI_SUCCESS : ask(mpi.Send_init, "MPI_Send_init", message);
 }
 
 int check_receive(const Message& message, bool is_rank) {
     const bool is_well = is_rank && is_tag_of_receives(message.tag) && is_beyond_doubt(message);
-    return is_well ? MPI_SUCCESS : ask(mpi.Recv_init, message);
+    return is_well ? MPI_SUCCESS : ask(mpi.Recv_init, "MPI_Recv_init", message);
 }
 
-bool is_tag_of_receives(int tag) { return tag == MPI_ANY_TAG || tag >= 0; }
+bool is_tag_of_receives(int tag) {
+    return tag == MPI_ANY_TAG || (tag >= 0 && tag <= promised_tags);
+}
 
 } // namespace nodeaware::transfers

@@ -21,7 +21,7 @@ struct Message {
 /// peer is one of the communicator, or for a receive MPI_ANY_SOURCE. Throw MpiError.
 int check_send(const Message& message, bool is_rank);
 int check_receive(const Message& message, bool is_rank);
-/// The tag may be looked for.
+/// Beyond doubt a tag to look for.
 bool is_tag_of_receives(int tag);
 
 } // namespace nodeaware::transfers

@@ -53,7 +53,9 @@ void CatchAll::post(size_t wildcards) {
 void CatchAll::withdraw() {
     if (wildcards_ == 0) { return; }
     wildcards_ = 0;
-    std::erase_if(posted_, [](Receive& receive) { return nodeaware::withdraw(&receive.request); });
+    std::erase_if(posted_, [](Receive& receive) {
+        return nodeaware::withdraw(&receive.request) == Withdrawal::done;
+    });
 }
 
 void CatchAll::advance() {

@@ -62,8 +62,8 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     return guarded(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
-        const bool is_refused = result != MPI_SUCCESS;
-        if (nonblocking == nullptr || is_refused || !layer->progress.is_busy()) {
+        const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
+        if (nonblocking == nullptr || is_over_at_once || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
@@ -106,8 +106,8 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        const bool is_refused = result != MPI_SUCCESS;
-        if (is_refused || !layer->progress.is_busy()) {
+        const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
+        if (is_over_at_once || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;

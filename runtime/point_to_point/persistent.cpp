@@ -25,6 +25,10 @@ int start_one(MessageLayer& layer, MPI_Request* request) {
     const auto found = layer.requests.persistent().find(*request);
     if (found == layer.requests.persistent().end()) { return mpi.Start(request); }
     PersistentRequest& persistent = found->second;
+    if (persistent.active != MPI_REQUEST_NULL) { // of which MPI knows nothing
+        mpi.Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        return MPI_ERR_REQUEST;
+    }
     const UserMemory& memory = persistent.memory;
     const transfers::Message message{memory.address,  memory.count,   memory.type,
                                      persistent.peer, persistent.tag, persistent.comm};

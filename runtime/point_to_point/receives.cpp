@@ -80,6 +80,10 @@ void Receives::arrive(wire::Arrived message) {
 }
 
 void Receives::sort_in(wire::Arrived message) {
+    if (doubtful_) {
+        held_.push_back(std::move(message));
+        return;
+    }
     for (auto at = posted_.begin(); at != posted_.end();) {
         const std::shared_ptr<Receive> receive = *at;
         if (!receive->accepts(message.entry.source, message.entry.tag)) {
@@ -95,23 +99,48 @@ void Receives::sort_in(wire::Arrived message) {
 /// False if MPI has given the receive another message.
 bool Receives::give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive) {
     if (receive->shadow != MPI_REQUEST_NULL) {
-        if (!withdraw(&receive->shadow)) {
-            by_mpi_.push_back(receive);
-            return false;
-        }
+        const Withdrawal withdrawal = withdraw(&receive->shadow);
+        if (withdrawal == Withdrawal::refused) { by_mpi_.push_back(receive); }
+        if (withdrawal == Withdrawal::open) { doubtful_ = {receive, message}; }
+        if (withdrawal != Withdrawal::done) { return withdrawal == Withdrawal::open; }
         --shadows_;
     }
+    give_withdrawn(message, receive);
+    return true;
+}
+
+void Receives::settle_doubt() {
+    const CompletionErrorsReturn errors_return;
+    while (doubtful_) {
+        const Withdrawal withdrawal = withdrawal_of(&doubtful_->receive->shadow);
+        if (withdrawal == Withdrawal::open) { return; }
+        const Doubt settled = std::move(*doubtful_);
+        doubtful_.reset();
+        if (withdrawal == Withdrawal::done) {
+            --shadows_;
+            give_withdrawn(settled.message, settled.receive);
+        } else {
+            by_mpi_.push_back(settled.receive);
+            sort_in(settled.message);
+        }
+        std::deque<wire::Arrived> held;
+        held.swap(held_);
+        for (wire::Arrived& message : held) { sort_in(std::move(message)); }
+    }
+}
+
+void Receives::give_withdrawn(const wire::Arrived& message,
+                              const std::shared_ptr<Receive>& receive) {
     const wire::Entry& entry = message.entry;
     receive->take_note(entry);
     if (message.is_straight()) {
         receive->number = matched_on_[{entry.source, entry.tag}];
         note_match(entry);
         expect_payload(receive);
-        return true;
+        return;
     }
     note_match(entry);
     give_bytes(message.bytes, *receive);
-    return true;
 }
 
 /// The bytes of the matched message have come to memory of the library.
@@ -216,6 +245,7 @@ bool Receives::shadow_has_ended(Receive& receive, int* code, MPI_Status* status)
 
 void Receives::advance() {
     if (payloads_.window() > 0) { payloads_->catch_all().advance(); }
+    if (doubtful_) { settle_doubt(); }
     if (!receiving_.empty()) { check_payloads(); }
     if (shadows_ > 0) { check_shadows(); }
 }
@@ -232,6 +262,12 @@ void Receives::check_payloads() {
         MPI_Status status;
         int code = MPI_SUCCESS;
         if (!has_ended(&receive->payload, &code, &status)) { return false; }
+        int is_cancelled = 0;
+        if (code == MPI_SUCCESS) { MPI_CALL(Test_cancelled, &status, &is_cancelled); }
+        if (is_cancelled != 0) { // late, see close_from()
+            begin_payload(*receive);
+            return false;
+        }
         if (code != MPI_SUCCESS) { receive->error = code; }
         receive->finish();
         return true;
@@ -307,7 +343,7 @@ bool Receives::close_from(List::iterator first) {
         if (is_same && (*at)->payload != MPI_REQUEST_NULL) { open.push_back(at->get()); }
     }
     for (size_t i = open.size(); i-- > 0;) {
-        if (withdraw(&open[i]->payload)) { continue; }
+        if (withdraw(&open[i]->payload) == Withdrawal::done) { continue; }
         for (++i; i < open.size(); ++i) { begin_payload(*open[i]); }
         return false;
     }
@@ -322,7 +358,7 @@ bool Receives::cancel(Receive& receive) {
     const std::shared_ptr<Receive> kept = *found;
     posted_.erase(found);
     if (receive.shadow != MPI_REQUEST_NULL) {
-        if (!withdraw(&receive.shadow)) {
+        if (withdraw(&receive.shadow) != Withdrawal::done) {
             by_mpi_.push_back(kept);
             return false;
         }

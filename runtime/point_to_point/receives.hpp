@@ -6,6 +6,7 @@
 #include "runtime/requests/requests.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -113,8 +114,8 @@ class Receives {
     std::vector<wire::Entry> announcements();
 
     bool is_idle() const {
-        return posted_.empty() && receiving_.empty() && by_mpi_.empty() && unexpected_.empty() &&
-               early_.empty() && extracted_ == 0;
+        return posted_.empty() && !doubtful_ && receiving_.empty() && by_mpi_.empty() &&
+               unexpected_.empty() && early_.empty() && extracted_ == 0;
     }
     /// Some receive that has been posted could take messages of several senders or tags.
     bool has_posted_wildcard() const;
@@ -125,6 +126,8 @@ class Receives {
 
     void sort_in(wire::Arrived message);
     bool give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
+    void give_withdrawn(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
+    void settle_doubt();
     void give_bytes(const wire::Bytes& bytes, Receive& receive) const;
     void expect_payload(const std::shared_ptr<Receive>& receive);
     void begin_payload(Receive& receive) const;
@@ -138,6 +141,14 @@ class Receives {
     MPI_Comm self_;
     Payloads payloads_;
     List posted_;
+    /// A receive whose shadow MPI has not yet withdrawn nor refused to, and the message that it is
+    /// to have in the first case; others wait until that is known, as they may not overtake.
+    struct Doubt {
+        std::shared_ptr<Receive> receive;
+        wire::Arrived message;
+    };
+    std::optional<Doubt> doubtful_;
+    std::deque<wire::Arrived> held_;
     std::vector<std::shared_ptr<Receive>> receiving_; ///< matched, their payloads are coming
     std::vector<std::shared_ptr<Receive>> by_mpi_;    ///< MPI has matched their shadows
     int shadows_ = 0;

@@ -259,9 +259,11 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
     *is_ours = false;
     const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
     layer.progress.advance();
-    const bool is_any_or_rank =
-        engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source));
-    if (is_any_or_rank && is_tag_of_receives(tag)) {
+    if (!is_tag_of_receives(tag)) {
+        const int code = mpi.Iprobe(source, tag, comm, flag, status);
+        if (code != MPI_SUCCESS || *flag != 0) { return code; }
+    }
+    if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
         const wire::Entry* const found = engine->receives().find(source, tag);
         if (found != nullptr) {
             Receive pattern;

@@ -19,7 +19,7 @@ std::vector<int> random_nodes(Random& random) {
 
 TEST(Messages, RandomProgramsGetWhatMpiPromises) {
     set_options({{"STRATEGY", "p2p:gathered"}, {"BATCH_TIMEOUT", "0.00005"}});
-    for (const uint64_t seed : seeds(60)) {
+    for (const uint64_t seed : seeds(100)) {
         Random random(seed);
         Settings settings;
         settings.nodes = random_nodes(random);
