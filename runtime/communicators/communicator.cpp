@@ -14,6 +14,7 @@ namespace nodeaware {
 namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
+std::atomic<uint64_t> communicators_freed = 0; ///< threads may free different ones
 
 /// Frees what is kept when the application frees its communicator, inside that call, which is as
 /// collective as freeing the inner communicator has to be.
@@ -88,6 +89,8 @@ void Communicator::close() {
     shared_inners().clear();
 }
 
+uint64_t Communicator::freed() { return communicators_freed.load(std::memory_order_relaxed); }
+
 Communicator& Communicator::as_it_is(MPI_Comm comm) {
     void* kept = nullptr;
     int found = 0;
@@ -131,6 +134,7 @@ void Communicator::wait_no_longer() {
 }
 
 Communicator::~Communicator() {
+    communicators_freed.fetch_add(1, std::memory_order_relaxed);
     wait_no_longer();
     if (point_to_point != nullptr) { point_to_point->communicator_freed(); }
     // Operations under way need the inner communicator longer than this collective call lasts, and

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -41,6 +42,8 @@ class Communicator {
     /// To be called once, before any other function, and at the end.
     static void open();
     static void close();
+    /// How many have gone so far. MPI uses a handle again, so who keeps one compares.
+    static uint64_t freed();
 
     // The steps of of(). All throw MpiError.
     /// Returns an obstacle that every rank sees by itself. Local.

@@ -39,8 +39,8 @@ MPI_Comm MessageLayer::self() {
 }
 
 CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
-    if (comm == last_comm_ && comm != MPI_COMM_NULL) { return last_; }
     if (comm == MPI_COMM_NULL) { return nullptr; }
+    if (comm == last_comm_ && Communicator::freed() == freed_before_last_) { return last_; }
     Communicator& communicator = Communicator::as_it_is(comm);
     if (!communicator.has_point_to_point) {
         communicator.has_point_to_point = true;
@@ -61,6 +61,7 @@ CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
         }
     }
     last_comm_ = comm;
+    freed_before_last_ = Communicator::freed();
     last_ = static_cast<CommunicatorMessages*>(communicator.point_to_point.get());
     return last_;
 }
@@ -70,14 +71,8 @@ std::shared_ptr<BatchEngine> MessageLayer::engine(MPI_Comm comm) {
     return found == nullptr ? nullptr : found->engine();
 }
 
-void MessageLayer::forget(const CommunicatorMessages* gone) {
-    last_comm_ = MPI_COMM_NULL;
-    last_ = nullptr;
-    requests.forget(gone);
-}
-
 void CommunicatorMessages::communicator_freed() {
-    if (p2p::layer != nullptr) { p2p::layer->forget(this); }
+    if (p2p::layer != nullptr) { requests_.forget(this); }
     if (engine_ == nullptr) { return; }
     engine_->receives().communicator_freed();
     engine_->inner().leave_communicator();

@@ -30,8 +30,6 @@ class MessageLayer : public WorkSource {
     CommunicatorMessages* find(MPI_Comm comm);
     /// The engine of a communicator, if it has one.
     std::shared_ptr<BatchEngine> engine(MPI_Comm comm);
-    /// A communicator is being freed.
-    void forget(const CommunicatorMessages* gone);
     /// After a blocking collective call on the communicator.
     void meeting(MPI_Comm comm);
     /// A communicator has been made from another one, by all its ranks.
@@ -70,7 +68,8 @@ class MessageLayer : public WorkSource {
     const World& world_;
     bool memory_is_shared_ = false;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
-    CommunicatorMessages* last_ = nullptr;
+    CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr
+    uint64_t freed_before_last_ = 0;
     std::vector<std::shared_ptr<BatchEngine>> engines_;
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;

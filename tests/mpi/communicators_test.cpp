@@ -86,6 +86,23 @@ void nested(Harness& harness) {
     }
 }
 
+/// MPI uses the handle of a freed communicator again. Ranks of one node had a communicator that the
+/// library has nothing to do with, the others one whose messages it learns from; now all have one
+/// of the latter kind, and must count alike when to vote.
+void handles_used_again(Harness& harness) {
+    for (int i = 0; i < 8; ++i) {
+        MPI_Comm apart = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, harness.rank() < 2 ? 0 : 1, 0, &apart);
+        MPI_Barrier(apart);
+        MPI_Comm_free(&apart);
+        MPI_Comm all = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -harness.rank(), &all);
+        for (int round = 0; round < 8; ++round) { MPI_Barrier(all); }
+        exchange(harness, all, i, "a communicator with a handle that was used before");
+        MPI_Comm_free(&all);
+    }
+}
+
 /// As many as MPICH can have, nearly, in orders that differ: the library must leave the application
 /// its communicators, and not search for long among its own.
 void many_alive(Harness& harness) {
@@ -203,6 +220,7 @@ int main(int argc, char** argv) {
     exchange(harness, MPI_COMM_SELF, 1, "MPI_COMM_SELF");
     properties(harness);
     nested(harness);
+    handles_used_again(harness);
     intercommunicator(harness);
     many(harness);
     many_alive(harness);
