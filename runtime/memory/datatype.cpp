@@ -183,18 +183,19 @@ void* element_of(const UserMemory& memory, MPI_Count first) {
 }
 
 /// MPI_Pack and MPI_Unpack count bytes with int: moves a memory of any size in parts that fit.
-/// `move` takes the address of some elements, their number, and the packed bytes; `move_large` one
-/// element that is too large for that.
-template <class Bytes, class Move, class MoveLarge>
-void move_in_parts(const UserMemory& memory, Bytes* bytes, Move move, MoveLarge move_large) {
+/// `move` takes the address of some elements, their number, and the packed bytes; `move_alone` one
+/// element that is too large for that, or lies at MPI_BOTTOM, which MPICH's MPI_Pack refuses.
+template <class Bytes, class Move, class MoveAlone>
+void move_in_parts(const UserMemory& memory, Bytes* bytes, Move move, MoveAlone move_alone) {
     const uint64_t element = memory.bytes / static_cast<uint64_t>(memory.count);
     const auto most = static_cast<MPI_Count>(std::max<uint64_t>(1, (INT_MAX / 2) / element));
     for (MPI_Count done = 0; done < memory.count;) {
-        const MPI_Count part = std::min(most, memory.count - done);
         void* const address = element_of(memory, done);
+        const bool is_alone = element > INT_MAX || address == MPI_BOTTOM;
+        const MPI_Count part = is_alone ? 1 : std::min(most, memory.count - done);
         Bytes* const packed = bytes + static_cast<uint64_t>(done) * element;
-        if (element > INT_MAX) {
-            move_large(address, packed, element);
+        if (is_alone) {
+            move_alone(address, packed, element);
         } else {
             move(address, static_cast<int>(part), packed,
                  static_cast<int>(static_cast<uint64_t>(part) * element));

@@ -145,27 +145,37 @@ class Refused {
             exchange(operation, comm, "no datatypes");
             MPI_Comm_free(&comm);
         }
+        at_bottom();
+    }
+
+    /// Blocks at absolute addresses, with a gap in each.
+    void at_bottom() {
         MPI_Comm comm = fresh(alltoall);
         int rank = 0;
         MPI_Comm_rank(comm, &rank);
-        std::vector<int> sent(static_cast<size_t>(harness_.size()), rank);
+        const auto blocks = static_cast<size_t>(harness_.size());
+        std::vector<int> sent(3 * blocks, rank);
         std::vector<int> received(sent.size(), -1);
-        MPI_Datatype all = MPI_DATATYPE_NULL;
-        MPI_Datatype absolute = MPI_DATATYPE_NULL;
-        MPI_Aint address = 0;
-        const int one = 1;
-        MPI_Get_address(sent.data(), &address);
-        MPI_Type_create_hindexed(1, &one, &address, MPI_INT, &all);
-        MPI_Type_create_resized(all, 0, sizeof(int), &absolute);
-        MPI_Type_commit(&absolute);
-        harness_.expect(MPI_Alltoall(MPI_BOTTOM, 1, absolute, received.data(), 1, MPI_INT, comm) ==
+        MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+        for (int i = 0; i < 2; ++i) {
+            const int lengths[2] = {1, 1};
+            MPI_Aint places[2] = {0, 0};
+            MPI_Get_address(i == 0 ? sent.data() : received.data(), &places[0]);
+            places[1] = places[0] + static_cast<MPI_Aint>(2 * sizeof(int));
+            MPI_Datatype pair = MPI_DATATYPE_NULL;
+            MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &pair);
+            MPI_Type_create_resized(pair, 0, 3 * sizeof(int), &types[i]);
+            MPI_Type_commit(&types[i]);
+            MPI_Type_free(&pair);
+        }
+        harness_.expect(MPI_Alltoall(MPI_BOTTOM, 1, types[0], MPI_BOTTOM, 1, types[1], comm) ==
                             MPI_SUCCESS,
                         "MPI_BOTTOM");
-        for (int i = 0; i < harness_.size(); ++i) {
-            harness_.expect(received[static_cast<size_t>(i)] == i, "MPI_BOTTOM: wrong data");
+        for (size_t i = 0; i < received.size(); ++i) {
+            const int expected = i % 3 == 1 ? -1 : static_cast<int>(i / 3);
+            harness_.expect(received[i] == expected, "MPI_BOTTOM: wrong data");
         }
-        MPI_Type_free(&all);
-        MPI_Type_free(&absolute);
+        for (MPI_Datatype& type : types) { MPI_Type_free(&type); }
         MPI_Comm_free(&comm);
     }
 

@@ -79,30 +79,35 @@ void exchange_type(Context& context, const OddType& type) {
     }
 }
 
-/// Absolute addresses, and MPI_BOTTOM as the buffer.
+/// Absolute addresses, and MPI_BOTTOM as the buffer; with a gap, or without.
+void message_at_bottom(Context& context, int shift, int gap) {
+    Memory sent = Memory::of_ints(learned_count + gap, 100 * context.rank);
+    Memory received(sent.size());
+    MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+    const int lengths[2] = {1, learned_count - 1};
+    for (int i = 0; i < 2; ++i) {
+        MPI_Aint places[2] = {0, 0};
+        MPI_Get_address(i == 0 ? sent.data() : received.data(), &places[0]);
+        places[1] = places[0] + (1 + gap) * static_cast<MPI_Aint>(sizeof(int));
+        MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &types[i]);
+        MPI_Type_commit(&types[i]);
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Status status = fresh_status();
+    context.out.call("Irecv", MPI_Irecv(MPI_BOTTOM, 1, types[1], context.left(shift), learned_tag,
+                                        context.comm, &request));
+    context.out.call(
+        "Send", MPI_Send(MPI_BOTTOM, 1, types[0], context.right(shift), learned_tag, context.comm));
+    context.out.call("Wait", MPI_Wait(&request, &status));
+    context.out.status("status", status);
+    context.out.data("received", received);
+    MPI_Type_free(&types[0]);
+    MPI_Type_free(&types[1]);
+}
+
 void at_bottom(Context& context) {
     for (const int shift : {3, 1}) {
-        Memory sent = Memory::of_ints(learned_count, 100 * context.rank);
-        Memory received(sent.size());
-        MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
-        const int length = learned_count;
-        for (int i = 0; i < 2; ++i) {
-            MPI_Aint address = 0;
-            MPI_Get_address(i == 0 ? sent.data() : received.data(), &address);
-            MPI_Type_create_hindexed(1, &length, &address, MPI_INT, &types[i]);
-            MPI_Type_commit(&types[i]);
-        }
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Status status = fresh_status();
-        context.out.call("Irecv", MPI_Irecv(MPI_BOTTOM, 1, types[1], context.left(shift),
-                                            learned_tag, context.comm, &request));
-        context.out.call("Send", MPI_Send(MPI_BOTTOM, 1, types[0], context.right(shift),
-                                          learned_tag, context.comm));
-        context.out.call("Wait", MPI_Wait(&request, &status));
-        context.out.status("status", status);
-        context.out.data("received", received);
-        MPI_Type_free(&types[0]);
-        MPI_Type_free(&types[1]);
+        for (const int gap : {0, 2}) { message_at_bottom(context, shift, gap); }
     }
 }
 
