@@ -1,5 +1,7 @@
 #include "runtime/progress/progress.hpp"
 
+#include "runtime/progress/clock.hpp"
+
 #include <algorithm>
 
 namespace nodeaware {
@@ -15,6 +17,15 @@ void Progress::advance() {
     for (WorkSource* source : sources_) {
         if (source->is_busy()) { source->advance(); }
     }
+}
+
+void Progress::advance_in_passing() {
+    if (!is_busy()) { return; }
+    const double start = now();
+    if (start < next_in_passing_.load(std::memory_order_relaxed)) { return; }
+    advance();
+    const double end = now();
+    next_in_passing_.store(end + 4 * (end - start), std::memory_order_relaxed);
 }
 
 void Progress::before_blocking() {

@@ -2,6 +2,7 @@
 
 #include "runtime/progress/backoff.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -36,12 +37,16 @@ class Progress {
 
     bool is_busy() const;
     void advance();
+    /// Before what may need no waiting: no more than a fifth of the time is spent so. MPIs take
+    /// long to look for messages where thousands of others wait to be received. Not for calls that
+    /// tell what has come.
+    void advance_in_passing();
     void before_blocking();
 
     /// Calls advance() and `ready` until that is true. Whoever can wait for a bell as well uses a
     /// Waiter, which rests here.
     template <class Ready> void wait_until(Ready ready) {
-        advance();
+        advance_in_passing();
         for (uint32_t round = 0; !ready(); ++round) {
             advance();
             rest(round);
@@ -54,6 +59,7 @@ class Progress {
   private:
     std::vector<WorkSource*> sources_;
     bool oversubscribed_ = false;
+    std::atomic<double> next_in_passing_ = 0; ///< threads may wait at the same time
 };
 
 } // namespace nodeaware

@@ -200,15 +200,19 @@ bool is_complete(MPI_Request request) {
     return code != MPI_SUCCESS || flag != 0;
 }
 
-} // namespace
-
-int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
-    context.progress.advance();
+int look(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
     Call call(context, 1, request, status, 1);
     const int code = mpi.Test(call.data(), flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
     return call.completed_one(code, is_over ? 0 : -1, Errors::told);
+}
+
+} // namespace
+
+int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
+    context.progress.advance();
+    return look(context, request, flag, status);
 }
 
 int wait(Context context, MPI_Request* request, MPI_Status* status) {
@@ -221,7 +225,7 @@ int wait(Context context, MPI_Request* request, MPI_Status* status) {
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
         int flag = 0;
-        code = test(context, request, &flag, status);
+        code = look(context, request, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
     });
     return code;
