@@ -11,8 +11,9 @@ packages_build=(
 )
 # To run the emulated cluster and to read what the benchmarks write.
 packages_run=(iproute2 procps util-linux jq)
-# For the checks: stacks of ranks that hang, format and lint.
-packages_check=(gdb shellcheck clang-format clang-tidy)
+# For the checks: stacks of ranks that hang, format and lint; what both MPIs compile alike is
+# compiled once.
+packages_check=(gdb ccache shellcheck clang-format clang-tidy)
 # Unmodified applications that run with the library preloaded; FFTW is needed before it is built.
 packages_apps=(
     libfftw3-dev libfftw3-mpi-dev lammps hpcc quantum-espresso quantum-espresso-data

@@ -53,12 +53,12 @@ inline std::optional<Range> range_of_context(int number, int tags_of_an_operatio
     const auto share_of = [&](int64_t n) {
         return (half / (n + 1) - half / (n + 2)) / tags_of_an_operation;
     };
-    if (const int64_t share = share_of(number); share >= fewest) {
-        return Range{static_cast<int>(first_nonblocking + half - half / (number + 1)),
-                     static_cast<int>(share)};
-    }
     int64_t with_share = 0;
-    while (share_of(with_share) >= fewest) { ++with_share; }
+    while (with_share <= number && share_of(with_share) >= fewest) { ++with_share; }
+    if (number < with_share) {
+        return Range{static_cast<int>(first_nonblocking + half - half / (number + 1)),
+                     static_cast<int>(share_of(number))};
+    }
     const int64_t first =
         first_nonblocking + half + (number - with_share) * fewest * tags_of_an_operation;
     if (first + fewest * tags_of_an_operation > int64_t{upper_bound} + 1) { return std::nullopt; }

@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/hooks.hpp"
 
 #include "runtime/memory/elements.hpp"
+#include "runtime/mpi/errors_return.hpp"
 
 #include <optional>
 
@@ -195,8 +196,9 @@ std::optional<MessageLayer::Probed> take_probed(void* buffer, Count count, MPI_D
     if (found == layer->probed().end()) { return std::nullopt; }
     const MessageLayer::Probed probed = found->second;
     const MPI_Message handle = *message;
+    const CompletionErrorsReturn errors_return;
     *code = (mpi.*native_mrecv)(buffer, count, type, message, status);
-    if (*message != handle) { layer->probed().erase(handle); } // else it was refused
+    if (!is_refused(*code)) { layer->probed().erase(handle); }
     status->MPI_SOURCE = probed.entry.source;
     status->MPI_TAG = probed.entry.tag;
     return probed;
@@ -249,15 +251,14 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
         if (result) { return *result; }
         MPI_Status status;
         int code = MPI_SUCCESS;
-        const MPI_Message handle = *native(message);
         const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
                                                              native(message), &status, &code);
         if (!probed) {
             return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
                                         native(request));
         }
-        const bool is_refused = *native(message) == handle;
-        if (is_refused) { return raise({probed->comm, code}, false); }
+        if (is_refused(code)) { return raise({probed->comm, code}, false); }
+        *native(message) = MPI_MESSAGE_NULL;
         *native(request) = transfers::make_completed_request(status);
         if (code != MPI_SUCCESS) {
             layer->requests.add_failure(*native(request), {probed->comm, code});

@@ -201,8 +201,11 @@ int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, cons
     const std::shared_ptr<Receive> receive = make_receive(layer, message);
     receive->take_note(probed.entry);
     const Elements elements(message.count, message.type);
-    const int code =
-        mpi.Imrecv(message.buffer, elements.count(), elements.type(), handle, &receive->payload);
+    const int code = [&] {
+        const CompletionErrorsReturn errors_return;
+        return mpi.Imrecv(message.buffer, elements.count(), elements.type(), handle,
+                          &receive->payload);
+    }();
     if (code != MPI_SUCCESS) { return raise({probed.comm, code}, false); }
     if (request != nullptr) { make_request(receive, probed.engine, request); }
     probed.engine->receives().receive_extracted(receive);

@@ -25,7 +25,8 @@ void Progress::advance_in_passing() {
     if (start < next_in_passing_.load(std::memory_order_relaxed)) { return; }
     advance();
     const double end = now();
-    next_in_passing_.store(end + 4 * (end - start), std::memory_order_relaxed);
+    constexpr double most = 25e-3; // it may only have waited for the processor
+    next_in_passing_.store(end + std::min(4 * (end - start), most), std::memory_order_relaxed);
 }
 
 void Progress::before_blocking() {
