@@ -54,9 +54,9 @@ std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_b
 uint64_t saved_messages(const std::vector<Container>& containers);
 
 /// Messages that travel by themselves are copied up to so many bytes. Larger ones go from memory to
-/// memory, announced by an envelope: what is larger than messages that MPI buffers, and than what is
-/// copied in and out in the time that an envelope takes. However slow the network, receivers hold
-/// no more than that of each for others.
+/// memory, announced by an envelope: what is larger than messages that MPI buffers, and than what
+/// is copied in and out in the time that an envelope takes. However slow the network, receivers
+/// hold no more than that of each for others.
 uint64_t bytes_worth_a_copy(const Costs& costs);
 inline constexpr uint64_t envelope_bytes = 24;
 

@@ -46,7 +46,7 @@ size_t Contributions::bytes_of(const Shape& shape) {
 /// Enough for the window: a chunk that has no room for one more contribution holds seven at least.
 size_t Contributions::reserve_of(const Shape& shape) {
     const uint64_t chunk = chunk_of(shape);
-    const uint64_t space = std::min(2 * window * up(shape.largest, unit), largest_space);
+    const uint64_t space = std::min(uint64_t{2} * window * up(shape.largest, unit), largest_space);
     return static_cast<uint64_t>(shape.ranks) * (space / chunk * chunk);
 }
 
@@ -65,6 +65,7 @@ uint32_t& Contributions::position(uint64_t operation, int local) const {
 
 size_t Contributions::bytes_up_to(uint64_t place) const {
     const auto ranks = static_cast<uint64_t>(shape_.ranks);
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): see chunk_of()
     return data_at(shape_) + (place / chunk_ + 1) * ranks * chunk_;
 }
 

@@ -62,7 +62,7 @@ TEST(Credits, CopiesAreBounded) {
     for (int tag = 1; tag < 4; ++tag) { send({1, tag}, 990); }
     EXPECT_FALSE(credits.may_copy({2, 0}, 100)); // of all channels together
     EXPECT_FALSE(credits.must_fit(100));
-    EXPECT_TRUE(send({2, 0}, 1).is_wanted); // whatever is left counts
+    EXPECT_TRUE(send({2, 0}, 1).is_wanted);               // whatever is left counts
     EXPECT_TRUE(Credits({}).must_fit(uint64_t{1} << 40)); // somehow it has to go
 }
 

@@ -252,8 +252,8 @@ void add_messages(nodeaware::Mpi& table) {
     ADD(Ssend_init)
     ADD(Rsend_init)
     ADD(Recv_init)
-    ADD(Recv) ADD(Irecv) ADD(Sendrecv) ADD(Iprobe) ADD(Probe) ADD(Improbe) ADD(Mprobe) ADD(Mrecv)
-        ADD(Imrecv)
+    ADD(Recv)
+    ADD(Irecv) ADD(Sendrecv) ADD(Iprobe) ADD(Probe) ADD(Improbe) ADD(Mprobe) ADD(Mrecv) ADD(Imrecv)
 #undef ADD
 }
 
