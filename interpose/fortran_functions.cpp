@@ -30,7 +30,7 @@ void around_exchange(void* const* arguments, Fint& error, Binding binding, Call 
 
 /// The communicator is the last argument before the error code.
 template <size_t count, class Call>
-void around_fortran_meeting(void* const (&arguments)[count], const Fint& error, Binding binding,
+void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Binding binding,
                             Call call) {
     const abi::Core* core = core_for(binding);
     if (core == nullptr) {
@@ -41,7 +41,7 @@ void around_fortran_meeting(void* const (&arguments)[count], const Fint& error, 
         call();
         return error;
     };
-    around_meeting(*core, call_mpi, [&] { return to_communicator(arguments[count - 2]); });
+    error = around_meeting(*core, call_mpi, [&] { return to_communicator(arguments[count - 2]); });
 }
 
 /// The first argument is the communicator that it is made from, the last one before the error code
