@@ -338,8 +338,11 @@ void add_communicators(nodeaware::Mpi& table) {
     ADD(Comm_get_attr)
     ADD(Comm_set_errhandler)
     ADD(Comm_get_errhandler)
-    ADD(Errhandler_free) ADD(Comm_call_errhandler) ADD(Abort) ADD(Barrier) ADD(Allreduce)
-        ADD(Reduce) ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)
+    ADD(Errhandler_free)
+    ADD(Comm_call_errhandler)
+    ADD(Abort)
+    ADD(Barrier)
+    ADD(Allreduce) ADD(Reduce) ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)
 #undef ADD
 }
 

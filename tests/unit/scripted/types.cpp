@@ -321,9 +321,14 @@ void add_types(nodeaware::Mpi& table) {
     ADD(Type_get_attr)
     ADD(Type_set_attr)
     ADD(Pack)
-    ADD(Unpack) ADD(Get_count) ADD(Get_elements_x) ADD(Test_cancelled) ADD(Status_set_cancelled)
-        ADD(Status_set_elements_x) ADD(Status_set_elements) ADD(Error_class) ADD(Error_string)
-            ADD(Get_library_version) ADD(Query_thread)
+    ADD(Unpack)
+    ADD(Get_count)
+    ADD(Get_elements_x)
+    ADD(Test_cancelled)
+    ADD(Status_set_cancelled)
+    ADD(Status_set_elements_x)
+    ADD(Status_set_elements)
+    ADD(Error_class) ADD(Error_string) ADD(Get_library_version) ADD(Query_thread)
 #undef ADD
 }
 
