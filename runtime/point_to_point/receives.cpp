@@ -294,6 +294,7 @@ void Receives::communicator_freed() {
     for (const auto& receive : posted_) { receive->comm = MPI_COMM_NULL; }
     for (const auto& receive : by_mpi_) { receive->comm = MPI_COMM_NULL; }
     for (const auto& receive : receiving_) { receive->comm = MPI_COMM_NULL; }
+    if (doubtful_) { doubtful_->receive->comm = MPI_COMM_NULL; }
 }
 
 const wire::Entry* Receives::find(int source, int tag) const {
