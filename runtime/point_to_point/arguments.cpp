@@ -9,7 +9,7 @@ namespace nodeaware::transfers {
 namespace {
 
 /// Tags that every MPI has; most programs use no others.
-constexpr int promised_tags = 32767;
+bool is_promised(int tag) { return tag >= 0 && tag <= 32767; }
 
 bool is_predefined(MPI_Datatype type) {
     int numbers[3] = {0, 0, 0};
@@ -45,8 +45,7 @@ template <class Make> int ask(Make make, const char* name, const Message& messag
 } // namespace
 
 int check_send(const Message& message, bool is_rank) {
-    const bool is_well = is_rank && message.tag != MPI_ANY_TAG && is_tag_of_receives(message.tag) &&
-                         is_beyond_doubt(message);
+    const bool is_well = is_rank && is_promised(message.tag) && is_beyond_doubt(message);
     return is_well ? MPI_SUCCESS : ask(mpi.Send_init, "MPI_Send_init", message);
 }
 
@@ -55,8 +54,6 @@ int check_receive(const Message& message, bool is_rank) {
     return is_well ? MPI_SUCCESS : ask(mpi.Recv_init, "MPI_Recv_init", message);
 }
 
-bool is_tag_of_receives(int tag) {
-    return tag == MPI_ANY_TAG || (tag >= 0 && tag <= promised_tags);
-}
+bool is_tag_of_receives(int tag) { return tag == MPI_ANY_TAG || is_promised(tag); }
 
 } // namespace nodeaware::transfers

@@ -102,14 +102,21 @@ int exchange_at_deletion(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, voi
     return MPI_SUCCESS;
 }
 
+/// Gives a communicator an attribute, and copies it once.
+int keep_with(MPI_Comm comm, MPI_Comm_copy_attr_function* copy,
+              MPI_Comm_delete_attr_function* deletion) {
+    int keyval = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(copy, deletion, &keyval, nullptr);
+    MPI_Comm_set_attr(comm, keyval, nullptr);
+    MPI_Comm duplicate = MPI_COMM_NULL;
+    MPI_Comm_dup(comm, &duplicate);
+    MPI_Comm_free(&duplicate);
+    return keyval;
+}
+
 /// The callbacks for other communicators may do the same.
 void copy_and_delete() {
-    int keyval = MPI_KEYVAL_INVALID;
-    MPI_Comm_create_keyval(exchange_at_copy, exchange_at_deletion, &keyval, nullptr);
-    MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, nullptr);
-    MPI_Comm duplicate = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
-    MPI_Comm_free(&duplicate);
+    int keyval = keep_with(MPI_COMM_WORLD, exchange_at_copy, exchange_at_deletion);
     MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
     MPI_Comm_free_keyval(&keyval);
 }
@@ -131,12 +138,7 @@ int main(int argc, char** argv) {
     static nodeaware::test::Harness harness(&argc, &argv,
                                             threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     pending = new Pending{&harness, {}, {}};
-    int keyval = MPI_KEYVAL_INVALID;
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish, &keyval, nullptr);
-    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
-    MPI_Comm duplicate = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_SELF, &duplicate);
-    MPI_Comm_free(&duplicate);
+    keep_with(MPI_COMM_SELF, MPI_COMM_NULL_COPY_FN, finish);
     for (int iteration = 0; iteration < 40; ++iteration) {
         exchange_messages(iteration);
         exchange_all();
