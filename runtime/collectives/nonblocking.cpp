@@ -185,7 +185,6 @@ void Nonblocking::advance_locked() {
 }
 
 void Nonblocking::finish(UnderWay& operation) {
-    activity.requests.fetch_sub(1, std::memory_order_relaxed);
     under_way_count_.fetch_sub(1, std::memory_order_release);
     CallRecord& record = operation.record;
     record.sent_messages = operation.exchange->messages_sent();
@@ -199,6 +198,8 @@ void Nonblocking::finish(UnderWay& operation) {
     if (const int code = operation.exchange->error(); code != MPI_SUCCESS) {
         requests_.add_failure(operation.request, {operation.comm, code});
     }
+    // A failure has to be told, so not before it is known.
+    activity.requests.fetch_sub(1, std::memory_order_relaxed);
     if (operation.persistent == nullptr) {
         mpi.Grequest_complete(operation.request);
     } else {

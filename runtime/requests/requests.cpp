@@ -1,5 +1,7 @@
 #include "runtime/requests/requests.hpp"
 
+#include "runtime/progress/activity.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +15,8 @@ Requests::~Requests() {
 
 void Requests::add_failure(MPI_Request request, const Failure& failure) {
     const std::lock_guard lock(failure_mutex_);
-    failures_[request] = failure;
+    const auto [kept, is_new] = failures_.insert_or_assign(request, failure);
+    if (is_new) { activity.requests.fetch_add(1, std::memory_order_relaxed); }
     failure_count_.store(static_cast<int>(failures_.size()), std::memory_order_release);
 }
 
@@ -28,7 +31,9 @@ std::optional<Requests::Failure> Requests::take_failure(MPI_Request request) {
     auto failure = find_failure(request);
     if (failure) {
         const std::lock_guard lock(failure_mutex_);
-        failures_.erase(request);
+        if (failures_.erase(request) > 0) {
+            activity.requests.fetch_sub(1, std::memory_order_relaxed);
+        }
         failure_count_.store(static_cast<int>(failures_.size()), std::memory_order_release);
     }
     return failure;

@@ -100,7 +100,8 @@ class Requests {
 
     /// How an operation of the library that has a request of its own ended, if not well. MPI would
     /// raise the error of such a request on whatever communicator it likes: so for MPI they all end
-    /// well, and the functions that complete requests do the rest.
+    /// well, and the functions that complete requests do the rest; as long as there is a failure,
+    /// they are asked to.
     struct Failure {
         MPI_Comm comm = MPI_COMM_NULL; ///< that of the application's call
         int code = MPI_SUCCESS;

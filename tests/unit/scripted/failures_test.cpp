@@ -1,5 +1,6 @@
 // One call of MPI fails on one rank, any of those that the library makes in a small program.
 
+#include "tests/unit/scripted/allocations.hpp"
 #include "tests/unit/scripted/traffic.hpp"
 
 #include <gtest/gtest.h>
@@ -40,18 +41,23 @@ void exchange(Rank& rank, int tag, int bytes) {
     }
 }
 
-void exchange_all_to_all(Rank& rank) {
+void exchange_all_to_all(Rank& rank, bool is_blocking) {
     const auto size = static_cast<size_t>(rank.size());
     std::vector<int> sent(size, rank.number());
     std::vector<int> received(size, -1);
     const std::vector<int> counts(size, 1);
     std::vector<int> places(size);
     std::iota(places.begin(), places.end(), 0);
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(rank.ialltoallv(sent.data(), counts.data(), places.data(), received.data(), counts.data(),
-                          places.data(), MPI_INT, MPI_COMM_WORLD, &request));
-    check(rank.wait(&request, MPI_STATUS_IGNORE));
-    EXPECT_EQ(received, places) << job().failed_place();
+    if (is_blocking) {
+        check(rank.alltoallv(sent.data(), counts.data(), places.data(), received.data(),
+                             counts.data(), places.data(), MPI_INT, MPI_COMM_WORLD));
+    } else {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check(rank.ialltoallv(sent.data(), counts.data(), places.data(), received.data(),
+                              counts.data(), places.data(), MPI_INT, MPI_COMM_WORLD, &request));
+        check(rank.wait(&request, MPI_STATUS_IGNORE));
+    }
+    EXPECT_EQ(received, places) << job().failed_place() << ", rank " << rank.number();
 }
 
 /// Large messages to receives with wildcards, whose ranks are away in MPI meanwhile; one receive is
@@ -102,12 +108,23 @@ void program(Rank& rank) {
         }
         for (int i = 0; i < 6; ++i) {
             exchange(rank, 7, 100);
-            if (i == 0) { exchange_all_to_all(rank); }
+            if (i == 0) { exchange_all_to_all(rank, false); }
             if (i == 1) { shift(rank); }
             if (i == 2) { exchange(rank, 8, 20000); }
             if (i == 3) { gather(rank); }
             check(rank.barrier(MPI_COMM_WORLD));
         }
+    } catch (const Stopped&) {
+        job().complain(told);
+        job().scheduler().may_switch();
+    }
+}
+
+/// Exchanges of all ranks, blocking and nonblocking.
+void exchanges(Rank& rank) {
+    try {
+        if (!rank.has_core()) { throw Stopped(); }
+        for (int i = 0; i < 6; ++i) { exchange_all_to_all(rank, i % 3 == 0); }
     } catch (const Stopped&) {
         job().complain(told);
         job().scheduler().may_switch();
@@ -138,6 +155,37 @@ std::string outcome(uint64_t seed, const Failure& failure) {
     return ended.empty() ? ended : job.failed_place() + " has failed: " + ended;
 }
 
+/// What becomes of the program if memory is refused to one rank: the time number `refused`, 0:
+/// never. `made`: how often it has asked for some.
+std::string outcome_without_memory(uint64_t seed, const std::function<void(Rank&)>& program,
+                                   uint64_t refused, uint64_t& made) {
+    const int victim = static_cast<int>(seed % 4);
+    Job job(seed, {});
+    const std::string ended = run(job, [&](Rank& rank) {
+        if (rank.number() == victim) { watch_allocations(victim, refused); }
+        program(rank);
+        if (rank.number() == victim) { made = end_watch(); }
+    });
+    end_watch();
+    if (ended.find(told) != std::string::npos) { return ""; }
+    return ended.empty() ? ended : job.failed_place() + " was refused: " + ended;
+}
+
+/// To one rank in turn, one time in so many.
+void refuse_memory(const std::function<void(Rank&)>& program, uint64_t step) {
+    if (!can_refuse_memory()) { GTEST_SKIP() << "a sanitizer has its own memory"; }
+    for (const uint64_t seed : seeds(4)) {
+        uint64_t made = 0;
+        ASSERT_EQ(outcome_without_memory(seed, program, 0, made), "");
+        ASSERT_GT(made, 0);
+        const uint64_t all = made;
+        for (uint64_t number = 1 + seed % step; number <= all; number += step) {
+            EXPECT_EQ(outcome_without_memory(seed, program, number, made), "")
+                << "seed " << seed << ", allocation " << number << " of " << all;
+        }
+    }
+}
+
 } // namespace
 
 TEST(Failures, AreToldAndNobodyWaits) {
@@ -160,6 +208,11 @@ TEST(Failures, AreToldAndNobodyWaits) {
             }
         }
     }
+}
+
+TEST(Failures, OfMemoryAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "three_step,ialltoallv:gathered,p2p:native"}, {"LOG", "off"}});
+    refuse_memory(exchanges, 5);
 }
 
 /// Other ranks may wait for one whose MPI_Init has failed; but nothing breaks.

@@ -76,6 +76,10 @@ class Job {
     Process& process(int rank) { return *processes_[static_cast<size_t>(rank)]; }
     bool has_failed() const { return has_failed_; } ///< the failure that was asked for
     const std::string& failed_place() const { return failed_place_; }
+    void note_failure(const std::string& what) {
+        has_failed_ = true;
+        failed_place_ = what + " in " + scheduler_.place();
+    }
 
     /// Counts the call of `function`, lets others go on and what comes be delivered. Not
     /// MPI_SUCCESS: what the call is to return.

@@ -2,8 +2,10 @@
 
 #include "tests/unit/scripted/functions.hpp"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -25,8 +27,30 @@ namespace fs = std::filesystem;
 struct Loaded {
     void* handle;
     const nodeaware::abi::Core* core;
+    uintptr_t begin; ///< of its code and data
+    uintptr_t end;
 };
 std::vector<Loaded> loaded;
+
+void find_range(Loaded& library) {
+    link_map* map = nullptr;
+    if (dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0) { throw std::runtime_error(dlerror()); }
+    library.begin = map->l_addr;
+    library.end = library.begin;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* data) {
+            auto& found = *static_cast<Loaded*>(data);
+            if (info->dlpi_addr != found.begin) { return 0; }
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                const auto& part = info->dlpi_phdr[i];
+                if (part.p_type != PT_LOAD) { continue; }
+                found.end =
+                    std::max<uintptr_t>(found.end, found.begin + part.p_vaddr + part.p_memsz);
+            }
+            return 1;
+        },
+        &library);
+}
 
 /// Files of the same content: the loader takes what is in one file for one library.
 class Copies {
@@ -66,8 +90,16 @@ void load_cores(int ranks) {
         if (handle == nullptr) { throw std::runtime_error(dlerror()); }
         auto* const entry = reinterpret_cast<nodeaware::abi::CoreEntry>(
             dlsym(handle, nodeaware::abi::core_entry_name));
-        loaded.push_back({handle, entry(find_function)});
+        loaded.push_back({handle, entry(find_function), 0, 0});
+        find_range(loaded.back());
     }
+}
+
+bool is_in_core(int rank, const void* address) {
+    if (static_cast<size_t>(rank) >= loaded.size()) { return false; }
+    const Loaded& library = loaded[static_cast<size_t>(rank)];
+    const auto place = reinterpret_cast<uintptr_t>(address);
+    return library.begin <= place && place < library.end;
 }
 
 const nodeaware::abi::Core* core_of(int rank) { return loaded[static_cast<size_t>(rank)].core; }

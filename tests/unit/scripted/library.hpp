@@ -9,5 +9,7 @@ namespace scripted {
 void load_cores(int ranks);
 const nodeaware::abi::Core* core_of(int rank);
 void unload_cores();
+/// Whether the code at this address belongs to the core of that rank.
+bool is_in_core(int rank, const void* address);
 
 } // namespace scripted

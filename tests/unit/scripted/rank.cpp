@@ -196,6 +196,21 @@ int Rank::ialltoallv(const void* sent, const int* counts, const int* places, voi
     });
 }
 
+int Rank::alltoallv(const void* sent, const int* counts, const int* places, void* received,
+                    const int* received_counts, const int* received_places, MPI_Datatype type,
+                    MPI_Comm comm) {
+    return call("MPI_Alltoallv", [&] {
+        int result = MPI_SUCCESS;
+        const bool is_done =
+            core_ != nullptr &&
+            core_->Alltoallv(&result, sent, counts, places, abi_of_type(type), received,
+                             received_counts, received_places, abi_of_type(type), abi_of(comm));
+        if (is_done) { return result; }
+        if (!job().has_failed()) { job().complain("MPI_Alltoallv is left to MPI"); }
+        return job().raise(comm, MPI_ERR_ARG);
+    });
+}
+
 int Rank::prepare(MPI_Comm comm) {
     const std::vector<int> none(static_cast<size_t>(size()), 0);
     const int code = call("MPI_Ialltoallv", [&] {

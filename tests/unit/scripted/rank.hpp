@@ -53,6 +53,11 @@ class Rank {
                    const int* received_counts, const int* received_places, MPI_Datatype type,
                    MPI_Comm comm, MPI_Request* request);
 
+    /// The same, blocking; MPI_ERR_ARG, as from MPI, if the library does not take it.
+    int alltoallv(const void* sent, const int* counts, const int* places, void* received,
+                  const int* received_counts, const int* received_places, MPI_Datatype type,
+                  MPI_Comm comm);
+
     /// An exchange of nothing that is left to MPI, and the meeting that it asks for: those that
     /// follow are the library's. Collective.
     int prepare(MPI_Comm comm);
