@@ -1,5 +1,6 @@
 #include "runtime/job/log.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -125,6 +126,10 @@ std::string open_log(const Options& options, int rank) {
 
 bool log_is_on(LogLevel level) {
     return static_cast<int>(level) <= the_log().level.load(std::memory_order_relaxed);
+}
+
+void write_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments) {
+    write_log(level, fmt::vformat(format, arguments));
 }
 
 void write_log(LogLevel level, std::string_view text) {

@@ -2,7 +2,7 @@
 
 #include "runtime/job/options.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>
@@ -24,11 +24,12 @@ int open_for_lines(const std::string& path, int more_flags = 0);
 bool log_is_on(LogLevel level);
 void write_log(LogLevel level, std::string_view text);
 
+/// One body for all arguments: formatting takes long to compile.
+void write_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments);
+
 template <class... Arguments>
 void log(LogLevel level, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (log_is_on(level)) {
-        write_log(level, fmt::format(format, std::forward<Arguments>(arguments)...));
-    }
+    if (log_is_on(level)) { write_formatted(level, format, fmt::make_format_args(arguments...)); }
 }
 
 } // namespace nodeaware
