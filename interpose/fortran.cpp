@@ -115,13 +115,12 @@ abi::MPI_Status* to_status(void* argument) {
     return ignored ? nullptr : static_cast<abi::MPI_Status*>(argument);
 }
 
-void announce_created(const abi::Core& core, const void* parent, void* communicator) {
+int announce_created(const abi::Core& core, const void* parent, void* communicator) {
     if (handles_are_pointers()) {
         abi::MPI_Comm created = to_communicator(communicator);
-        core.created(to_communicator(parent), &created);
-    } else {
-        core.created(to_communicator(parent), static_cast<abi::MPI_Comm*>(communicator));
+        return core.created(to_communicator(parent), &created);
     }
+    return core.created(to_communicator(parent), static_cast<abi::MPI_Comm*>(communicator));
 }
 
 RequestHandles::RequestHandles(int count, Fint* handles)

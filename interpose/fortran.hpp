@@ -34,7 +34,7 @@ void* to_buffer(void* argument);
 /// The address of one or several statuses in C, which have the same layout in both languages.
 abi::MPI_Status* to_status(void* argument);
 /// Calls `created` of the core.
-void announce_created(const abi::Core& core, const void* parent, void* communicator);
+int announce_created(const abi::Core& core, const void* parent, void* communicator);
 
 /// C handles of requests.
 class RequestHandles {

@@ -47,14 +47,13 @@ void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Bindin
 /// The first argument is the communicator that it is made from, the last one before the error code
 /// the new one.
 template <size_t count, class Call>
-void around_creation(void* const (&arguments)[count], const Fint& error, Binding binding,
-                     Call call) {
+void around_creation(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
     if (core != nullptr) { before_blocking(*core); }
     call();
     if (core != nullptr && error == 0) {
         const Inside inside;
-        announce_created(*core, arguments[0], arguments[count - 2]);
+        error = announce_created(*core, arguments[0], arguments[count - 2]);
     }
 }
 

@@ -137,8 +137,7 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
         if (core == nullptr) { return next.get()(A##count); }                                      \
         before_blocking(*core);                                                                    \
         const int result = next.get()(A##count);                                                   \
-        if (result == 0) { announce_created(*core, first(A##count), last(A##count)); }             \
-        return result;                                                                             \
+        return result == 0 ? announce_created(*core, first(A##count), last(A##count)) : result;    \
     }
 
 #define LIFECYCLE(name, parameters, arguments)                                                     \
@@ -152,9 +151,9 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 
 namespace {
 
-void announce_created(const Core& core, Word parent, Word created) {
+int announce_created(const Core& core, Word parent, Word created) {
     const Inside inside;
-    core.created(communicator(parent), reinterpret_cast<MPI_Comm*>(created));
+    return core.created(communicator(parent), reinterpret_cast<MPI_Comm*>(created));
 }
 
 } // namespace

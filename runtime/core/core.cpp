@@ -120,14 +120,15 @@ int meeting(abi::MPI_Comm comm, int result) {
     return code == MPI_SUCCESS ? result : code;
 }
 
-void created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
+int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
     const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
-    if (made == MPI_COMM_NULL) { return; }
-    guarded([&] {
+    if (made == MPI_COMM_NULL) { return MPI_SUCCESS; }
+    return p2p::guarded(native(parent), [&] {
         if (library->messages != nullptr) { library->messages->created(native(parent), made); }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
         if (topology != MPI_UNDEFINED) { Communicator::with_context(made, library->world); }
+        return MPI_SUCCESS;
     });
 }
 

@@ -254,10 +254,8 @@ int Rank::dup(MPI_Comm comm, MPI_Comm* made) {
     return call("MPI_Comm_dup", [&] {
         if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }
         const int result = scripted::dup(comm, made);
-        if (core_ != nullptr) {
-            core_->created(abi_of(comm), reinterpret_cast<abi::MPI_Comm*>(made));
-        }
-        return result;
+        if (core_ == nullptr || result != MPI_SUCCESS) { return result; }
+        return core_->created(abi_of(comm), reinterpret_cast<abi::MPI_Comm*>(made));
     });
 }
 
