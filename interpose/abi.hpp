@@ -50,8 +50,8 @@ struct Core {
     /// for the other ranks wait for the next one. Returns what the call is to return: where the
     /// library fails on this rank, the others may count on it.
     int (*meeting)(MPI_Comm comm, int result);
-    /// After the creation of a communicator from another one, by all ranks of that. Returns what the
-    /// call is to return, as above.
+    /// After the creation of a communicator from another one, by all ranks of that. Returns what
+    /// the call is to return, as above.
     int (*created)(MPI_Comm parent, MPI_Comm* comm);
 
     /// The library's requests: operations under way, and persistent requests that exist; also

@@ -58,6 +58,14 @@ void Scheduler::enter() {
     active->suspend();
 }
 
+/// By itself, as getcontext may return twice for all that the compiler knows.
+void Scheduler::prepare(Fiber& fiber) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.data();
+    fiber.context.uc_stack.ss_size = Stack::size;
+    makecontext(&fiber.context, enter, 0);
+}
+
 std::string Scheduler::run(int ranks, const std::function<void(int)>& program, Deliver deliver) {
     active = this;
     program_ = program;
@@ -65,10 +73,7 @@ std::string Scheduler::run(int ranks, const std::function<void(int)>& program, D
     for (int rank = 0; rank < ranks; ++rank) {
         Fiber& fiber = *fibers_.emplace_back(std::make_unique<Fiber>());
         fiber.haste = random_.one_of(std::vector<size_t>{1, 4, 16});
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.data();
-        fiber.context.uc_stack.ss_size = Stack::size;
-        makecontext(&fiber.context, enter, 0);
+        prepare(fiber);
     }
     while (ended_.empty()) {
         const int next = choose();

@@ -50,6 +50,7 @@ class Scheduler {
 
   private:
     struct Fiber;
+    [[gnu::noinline]] static void prepare(Fiber& fiber);
     void resume(int rank);
     void suspend();
     int choose();
