@@ -33,7 +33,7 @@ abi::MPI_Request to_request(Fint handle);
 void* to_buffer(void* argument);
 /// The address of one or several statuses in C, which have the same layout in both languages.
 abi::MPI_Status* to_status(void* argument);
-/// Calls `created` of the core.
+/// Tells the core of a new communicator. Returns what the call is to return.
 int announce_created(const abi::Core& core, const void* parent, void* communicator);
 
 /// C handles of requests.

@@ -34,12 +34,14 @@ inline MPI_Request native_handle(abi::MPI_Request request) {
 
 /// Runs a call; what fails in the library is an error of the call, for other ranks may count on it.
 template <class Work> int guarded(MPI_Comm comm, Work work) {
+    int code = MPI_SUCCESS;
     try {
         return work();
-    } catch (const MpiError& error) {
-        mpi.Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, error.code);
-        return error.code;
-    } catch (const std::exception&) { return MPI_ERR_NO_MEM; }
+    } catch (const MpiError& error) { code = error.code; } catch (const std::exception&) {
+        code = MPI_ERR_NO_MEM;
+    }
+    mpi.Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
+    return code;
 }
 
 /// Functions of MPI that send: the blocking ones with their nonblocking form.

@@ -1,4 +1,5 @@
-// One call of MPI fails on one rank, any of those that the library makes in a small program.
+// One call of MPI fails on one rank, any of those that the library makes in a small program; or it
+// gets no memory once.
 
 #include "tests/unit/scripted/allocations.hpp"
 #include "tests/unit/scripted/traffic.hpp"
@@ -167,6 +168,7 @@ std::string outcome_without_memory(uint64_t seed, const std::function<void(Rank&
         if (rank.number() == victim) { made = end_watch(); }
     });
     end_watch();
+    EXPECT_EQ(job.has_failed(), refused > 0);
     if (ended.find(told) != std::string::npos) { return ""; }
     return ended.empty() ? ended : job.failed_place() + " was refused: " + ended;
 }
