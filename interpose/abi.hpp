@@ -65,6 +65,8 @@ struct Core {
     /// Not 0: something may have to be done before other functions that may block.
     const std::atomic<int>* pending_work;
     void (*before_blocking)();
+    /// How many such functions this process is in: the application's callbacks may run there.
+    std::atomic<int>* blocking_calls;
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
 

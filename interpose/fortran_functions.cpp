@@ -2,6 +2,7 @@
 
 #include "interpose/fortran_calls.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace nodeaware::interpose {
@@ -49,8 +50,11 @@ void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Bindin
 template <size_t count, class Call>
 void around_creation(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
-    if (core != nullptr) { before_blocking(*core); }
-    call();
+    {
+        std::optional<BlockingCall> blocking;
+        if (core != nullptr) { blocking.emplace(*core); }
+        call();
+    }
     if (core != nullptr && error == 0) {
         const Inside inside;
         error = announce_created(*core, arguments[0], arguments[count - 2]);
@@ -60,13 +64,18 @@ void around_creation(void* const (&arguments)[count], Fint& error, Binding bindi
 template <class Call>
 void around_blocking(void* const* /*arguments*/, const Fint& /*error*/, Binding binding,
                      Call call) {
-    if (const abi::Core* core = core_for(binding)) { before_blocking(*core); }
+    std::optional<BlockingCall> blocking;
+    if (const abi::Core* core = core_for(binding)) { blocking.emplace(*core); }
     call();
 }
 
 template <class Call>
 void around_sharing(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
-    if (const abi::Core* core = core_for(binding)) { before_sharing(*core); }
+    std::optional<BlockingCall> blocking;
+    if (const abi::Core* core = core_for(binding)) {
+        before_sharing(*core);
+        blocking.emplace(*core);
+    }
     call();
 }
 

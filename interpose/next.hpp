@@ -73,13 +73,27 @@ inline void before_blocking(const abi::Core& core) {
     }
 }
 
+/// Around a call of MPI's own function that may block.
+class BlockingCall {
+  public:
+    explicit BlockingCall(const abi::Core& core) : core_(core) {
+        before_blocking(core);
+        core_.blocking_calls->fetch_add(1, std::memory_order_relaxed);
+    }
+    ~BlockingCall() { core_.blocking_calls->fetch_sub(1, std::memory_order_relaxed); }
+    BlockingCall(const BlockingCall&) = delete;
+    BlockingCall& operator=(const BlockingCall&) = delete;
+
+  private:
+    const abi::Core& core_;
+};
+
 /// Before memory is made that ranks share: they may learn from it that a message was sent.
 inline void before_sharing(const abi::Core& core) {
     if (is_any(activity.messages)) {
         const Inside inside;
         core.memory_shared();
     }
-    before_blocking(core);
 }
 
 /// Around MPI's own collective call, whose communicator is asked for afterwards.

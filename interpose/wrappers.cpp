@@ -109,12 +109,13 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 /// its callbacks may do what they like.
 #define BLOCKING(name, count)                                                                      \
     WRAP_SELDOM(name, (W##count), (A##count), is_any(activity.pending_work),                       \
-                before_blocking(*core);)
+                const BlockingCall blocking(*core);                                                \
+                return next(A##count);)
 
 #define SHARING(name, count)                                                                       \
     WRAP_SELDOM(name, (W##count), (A##count),                                                      \
-                is_any(activity.messages) || is_any(activity.pending_work),                        \
-                before_sharing(*core);)
+                is_any(activity.messages) || is_any(activity.pending_work), before_sharing(*core); \
+                const BlockingCall blocking(*core); return next(A##count);)
 
 /// Where MPI's functions on files are written with other MPI functions, those are not the
 /// application's.
@@ -135,8 +136,10 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
         if (next.get() == nullptr) { return no_mpi; }                                              \
         const Core* core = active_core();                                                          \
         if (core == nullptr) { return next.get()(A##count); }                                      \
-        before_blocking(*core);                                                                    \
-        const int result = next.get()(A##count);                                                   \
+        const int result = [&] {                                                                   \
+            const BlockingCall blocking(*core);                                                    \
+            return next.get()(A##count);                                                           \
+        }();                                                                                       \
         return result == 0 ? announce_created(*core, first(A##count), last(A##count)) : result;    \
     }
 

@@ -62,46 +62,6 @@ template <class Visit> void for_each_stream(const NodeBatches& batches, size_t k
     }
 }
 
-/// A stream of one rank of the node.
-using Sender = std::pair<int, Stream>;
-
-/// How often each stream was sent, for each time that it is in the first batch that has it.
-std::map<Sender, double> uses_of(const NodeBatches& batches) {
-    std::map<Sender, double> sent;
-    std::map<Sender, std::pair<size_t, double>> in_first;
-    for (size_t k = 0; k < batch_count(batches); ++k) {
-        for_each_stream(batches, k, [&](int local, const Stream& stream) {
-            const Sender sender{local, stream};
-            sent[sender] += static_cast<double>(batches[static_cast<size_t>(local)][k].repetitions);
-            auto& [first, times] = in_first.try_emplace(sender, k, 0.0).first->second;
-            if (first == k) { times += 1; }
-        });
-    }
-    for (auto& [sender, count] : sent) { count /= in_first[sender].second; }
-    return sent;
-}
-
-/// Parts of the list that are sent about equally often. What was cut off at the ends of the time in
-/// which batches were counted makes small differences.
-std::vector<std::vector<Container::Member>> in_step(std::vector<Container::Member> members,
-                                                    const std::map<Sender, double>& uses) {
-    const auto uses_by = [&](const Container::Member& member) {
-        return uses.at({member.local, member.stream});
-    };
-    std::stable_sort(members.begin(), members.end(),
-                     [&](const auto& a, const auto& b) { return uses_by(a) < uses_by(b); });
-    std::vector<std::vector<Container::Member>> groups;
-    double most = 0;
-    for (const Container::Member& member : members) {
-        if (groups.empty() || uses_by(member) > most) {
-            groups.emplace_back();
-            most = 1.1 * uses_by(member) + 2;
-        }
-        groups.back().push_back(member);
-    }
-    return groups;
-}
-
 double gathered_seconds(const NodeBatches& batches, size_t k,
                         const std::vector<Container>& containers, const Costs& costs) {
     BatchCost load(batches.size(), costs);
@@ -132,24 +92,18 @@ double gathered_seconds(const NodeBatches& batches, size_t k,
 
 } // namespace
 
-std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_bytes,
-                                     size_t most_members) {
-    const std::map<Sender, double> uses = uses_of(batches);
+std::vector<Container> containers_of(const NodeBatches& batches, const Topology& topology,
+                                     uint64_t most_bytes) {
     std::vector<Container> containers;
-    std::map<Sender, size_t> batch_of;
     for (size_t k = 0; k < batch_count(batches); ++k) {
-        std::map<int, std::vector<Container::Member>> by_destination;
+        std::map<int, std::vector<Container::Member>> by_node;
         for_each_stream(batches, k, [&](int local, const Stream& stream) {
             if (stream.bytes > most_bytes) { return; }
-            if (batch_of.try_emplace({local, stream}, k).first->second == k) {
-                by_destination[stream.destination].push_back({local, stream});
-            }
+            by_node[topology.node_of(stream.destination)].push_back({local, stream});
         });
-        for (auto& [destination, members] : by_destination) {
-            for (auto& group : in_step(std::move(members), uses)) {
-                if (group.size() < 2 || group.size() > most_members) { continue; }
-                containers.push_back({k, destination, std::move(group)});
-            }
+        for (auto& [node, members] : by_node) {
+            if (members.size() < 2) { continue; }
+            containers.push_back({k, node, std::move(members)});
         }
     }
     return containers;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/costs.hpp"
+#include "strategies/topology.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,23 +33,21 @@ struct Batch {
 /// `[local][k]`: batch k of each rank of a node.
 using NodeBatches = std::vector<std::vector<Batch>>;
 
-/// Messages of one batch from ranks of a node to one rank elsewhere, which travel as one.
+/// Messages of one batch from ranks of a node to ranks of another one, which travel as one.
 struct Container {
     struct Member {
         int local = 0; ///< the rank that sends it, as numbered on its node
         Stream stream;
     };
     size_t batch = 0;
-    int destination = 0;
+    int node = 0;
     std::vector<Member> members; ///< two or more
 };
 
-/// The containers of a node: for each batch and destination one, of all messages of up to
-/// `most_bytes`, unless there are more than `most_members`. A stream that several batches of a rank
-/// have belongs to the first of them, with streams that are sent as often in all: the n-th message
-/// of one travels with the n-th messages of the others. The same on all ranks of the node.
-std::vector<Container> containers_of(const NodeBatches& batches, uint64_t most_bytes,
-                                     size_t most_members);
+/// What is expected of a node: for each batch and other node a container of all messages of up to
+/// `most_bytes`. The same on all ranks of the node.
+std::vector<Container> containers_of(const NodeBatches& batches, const Topology& topology,
+                                     uint64_t most_bytes);
 
 /// Messages that the containers save in one repetition of all batches.
 uint64_t saved_messages(const std::vector<Container>& containers);

@@ -273,6 +273,7 @@ constexpr abi::Core core = {
     .point_to_point = &activity.messages,
     .pending_work = &activity.pending_work,
     .before_blocking = before_blocking,
+    .blocking_calls = &activity.blocking_calls,
     .memory_shared = memory_shared,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,

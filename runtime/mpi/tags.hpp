@@ -69,6 +69,10 @@ inline constexpr int setup = 32000;
 inline constexpr int never_used = 32001;
 inline constexpr int to_itself = 32702; ///< a message of a rank to itself, received at once
 
+/// Of what mailboxes send, from here on.
+inline constexpr int of_mailboxes = 32710;
+inline constexpr int mailbox_tags = 16;
+
 /// Of the `number`-th engine that moves point-to-point messages on the communicator. Few run at the
 /// same time.
 inline int of_engine(int number) { return 32002 + number % 700; }

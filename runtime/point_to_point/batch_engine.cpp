@@ -20,17 +20,19 @@ std::shared_ptr<PendingSend> await_one(std::shared_ptr<PendingSend>& pending) {
 
 } // namespace
 
-BatchEngine::BatchEngine(std::shared_ptr<InnerCommunicator> inner, Containers containers,
-                         SharedMemory memory, Payloads payloads, Settings settings)
-    : inner_(std::move(inner)), topology_(inner_->topology()), memory_(std::move(memory)),
-      containers_(std::move(containers)), settings_(std::move(settings)), comm_(inner_->comm()),
-      rank_(inner_->rank()), node_(topology_.node_of(rank_)),
+BatchEngine::BatchEngine(std::shared_ptr<InnerCommunicator> inner,
+                         std::shared_ptr<Mailboxes> mailboxes, Payloads payloads, Settings settings)
+    : inner_(std::move(inner)), topology_(inner_->topology()), mailboxes_(std::move(mailboxes)),
+      settings_(std::move(settings)), comm_(inner_->comm()), rank_(inner_->rank()),
+      node_(topology_.node_of(rank_)),
       receives_(settings_.self, topology_.ranks(), std::move(payloads)),
-      incoming_(comm_, settings_.tag), outgoing_(comm_, settings_.tag),
+      incoming_(comm_, settings_.tag), outgoing_(comm_),
       credits_({.window = receives_.payloads().window()}),
       sequences_(static_cast<size_t>(topology_.ranks()), 0) {
-    containers_.attach(memory_.data());
+    mailboxes_->add(settings_.name, *this);
 }
+
+BatchEngine::~BatchEngine() { mailboxes_->remove(settings_.name); }
 
 void BatchEngine::write(const UserMemory& memory, const wire::Entry& entry, std::byte* to) {
     std::memcpy(to, &entry, sizeof entry);
@@ -98,8 +100,6 @@ void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel,
     const MPI_Request request = payloads->send(sent, channel.first, tag);
     detached_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
     ++counts_.straight;
-    // Others of its batch count with it.
-    static_cast<void>(containers_.next_reservation({channel.first, channel.second, memory.bytes}));
 }
 
 void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
@@ -119,15 +119,14 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
     write(is_envelope ? UserMemory{} : memory, entry, bytes.data());
     ++counts_.direct;
     const batches::Stream stream{destination, entry.tag, memory.bytes};
-    const bool is_expected = settings_.learned.count(stream) > 0 && !containers_.has(stream);
-    if (!is_expected) { ++counts_.unexpected; }
+    if (settings_.learned.count(stream) == 0) { ++counts_.unexpected; }
     if (!is_blocking || bytes.size() > surely_eager) {
-        outgoing_.send(std::move(bytes), destination);
+        outgoing_.send(std::move(bytes), destination, settings_.tag);
         return;
     }
     // It has left when the call returns, as one by MPI would have.
     const int size = static_cast<int>(bytes.size());
-    if (unsent_.empty()) {
+    if (unsent_ == 0) {
         MPI_CALL(Send, bytes.data(), size, MPI_BYTE, destination, settings_.tag, comm_);
     } else { // which must leave, too, however long this one takes
         MPI_Request request = MPI_REQUEST_NULL;
@@ -137,45 +136,38 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
-    if (sends_at_once_) { return false; }
-    const auto place = containers_.next_reservation({destination, entry.tag, entry.bytes});
-    if (!place) { return false; }
-    std::byte* const slot = containers_.reserve(*place, now());
-    if (slot == nullptr) { return false; }
-    try {
-        write(memory, entry, slot);
-    } catch (...) {
-        containers_.withdraw(*place);
-        if (containers_.commit(*place)) { send_cell(*place); }
-        throw;
-    }
+    const bool is_learned = settings_.learned.count({destination, entry.tag, entry.bytes}) > 0;
+    if (sends_at_once_ || !is_learned || entry.bytes > settings_.most_gathered) { return false; }
+    const uint64_t kind =
+        mix(mix(static_cast<uint64_t>(rank_), static_cast<uint64_t>(entry.tag)), entry.bytes);
+    const int world_rank = inner_->members()[static_cast<size_t>(destination)];
+    const bool is_in = mailboxes_->put(settings_.name, world_rank, kind, wire::size_of(entry),
+                                       settings_.timeout_seconds,
+                                       [&](std::byte* where) { write(memory, entry, where); });
+    if (!is_in) { return false; }
     ++counts_.contributed;
-    if (containers_.commit(*place)) {
-        ++counts_.containers;
-        send_cell(*place);
-    } else {
-        unsent_.push_back({*place, now()});
-    }
+    ++unsent_;
     return true;
 }
 
-void BatchEngine::send_cell(const Containers::Reservation& place) {
-    std::vector<std::byte> bytes = containers_.take(place);
-    if (!bytes.empty()) {
-        outgoing_.send(std::move(bytes), containers_.destination(place.container));
-    }
+void BatchEngine::left(bool is_late) {
+    --unsent_;
+    if (is_late) { ++counts_.late; }
 }
 
 void BatchEngine::send_note(const wire::Entry& entry, int destination) {
     std::vector<std::byte> bytes(sizeof entry);
     std::memcpy(bytes.data(), &entry, sizeof entry);
-    outgoing_.send(std::move(bytes), destination);
+    outgoing_.send(std::move(bytes), destination, settings_.tag);
 }
 
 void BatchEngine::receive(const std::shared_ptr<Receive>& receive) {
     receives_.is_back();
     // What is here already is taken without a look at MPI, which may yield the processor.
-    if (receives_.find(receive->source, receive->tag) == nullptr) { receive_some(); }
+    if (receives_.find(receive->source, receive->tag) == nullptr) {
+        mailboxes_->look();
+        receive_some();
+    }
     receives_.post(receive);
     acknowledge();
 }
@@ -185,19 +177,27 @@ void BatchEngine::progress() {
     receive_some();
     receives_.advance();
     acknowledge();
-    look_after_containers();
     outgoing_.advance();
     detached_.advance();
 }
 
 void BatchEngine::receive_some() {
-    incoming_.advance([&](wire::Arrived message) {
-        if ((message.entry.flags & (wire::acknowledgement | wire::announcement)) == 0) {
-            receives_.arrive(std::move(message));
-        } else {
-            take_note(message.entry);
-        }
+    incoming_.advance([this](const IncomingMessages::Message& message) {
+        wire::take_apart(message.bytes, message.size,
+                         [this](wire::Arrived arrived) { take_one(std::move(arrived)); });
     });
+}
+
+void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {
+    wire::take_apart(bytes, size, [this](wire::Arrived arrived) { take_one(std::move(arrived)); });
+}
+
+void BatchEngine::take_one(wire::Arrived message) {
+    if ((message.entry.flags & (wire::acknowledgement | wire::announcement)) == 0) {
+        receives_.arrive(std::move(message));
+    } else {
+        take_note(message.entry);
+    }
 }
 
 void BatchEngine::take_note(const wire::Entry& entry) {
@@ -237,39 +237,8 @@ void BatchEngine::acknowledge() {
     }
 }
 
-/// Any rank of the node sends what has waited for too long, for those who are away.
-void BatchEngine::look_after_containers() {
-    if (containers_.empty()) { return; }
-    const double time = now();
-    if (time >= next_look_) {
-        next_look_ = time + settings_.timeout_seconds / 2;
-        for (const auto& place : containers_.overdue(time - settings_.timeout_seconds)) {
-            if (!containers_.close(place)) { continue; }
-            ++counts_.flushed;
-            ++counts_.overdue;
-            send_cell(place);
-        }
-    }
-    std::erase_if(unsent_, [&](const Unsent& unsent) {
-        if (!containers_.is_closed(unsent.place)) { return false; }
-        if (time - unsent.since < settings_.timeout_seconds) {
-            containers_.note_in_time(unsent.place);
-        } else {
-            containers_.note_overdue(unsent.place);
-        }
-        return true;
-    });
-}
-
 void BatchEngine::flush() {
     receives_.is_back();
-    for (const Unsent& unsent : unsent_) {
-        if (containers_.close(unsent.place)) {
-            ++counts_.flushed;
-            send_cell(unsent.place);
-        }
-    }
-    unsent_.clear();
     receives_.open(surely_eager);
     announce();
     acknowledge();

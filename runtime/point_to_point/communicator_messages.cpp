@@ -2,7 +2,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/job/log.hpp"
-#include "runtime/memory/local_group.hpp"
+#include "runtime/point_to_point/message_layer.hpp"
 #include "runtime/point_to_point/vote_counts.hpp"
 #include "strategies/forecast.hpp"
 
@@ -178,6 +178,13 @@ void CommunicatorMessages::vote_to_begin(const World& world, MPI_Comm self, MPI_
     learner_.begin_period();
 }
 
+/// One that the ranks of `meeting` agree on.
+Mailboxes::Name name_of_engine(Mailboxes& mailboxes, MPI_Comm meeting) {
+    Mailboxes::Name name = mailboxes.new_name();
+    MPI_CALL(Bcast, &name, 1, MPI_UINT64_T, 0, meeting);
+    return name;
+}
+
 /// Every rank of the node gets the batches of all of them.
 batches::NodeBatches CommunicatorMessages::share_batches(MPI_Comm comm) const {
     std::vector<int64_t> mine;
@@ -210,8 +217,9 @@ batches::NodeBatches CommunicatorMessages::share_batches(MPI_Comm comm) const {
 
 /// Collective over `meeting`: all have voted for it.
 void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm meeting) {
+    const std::shared_ptr<Mailboxes>& mailboxes = p2p::layer->mailboxes();
     Communicator& communicator = Communicator::of(meeting, world);
-    if (communicator.obstacle(Operation::point_to_point) != Reason::none) {
+    if (mailboxes == nullptr || communicator.obstacle(Operation::point_to_point) != Reason::none) {
         is_off_ = true;
         leave_to_mpi(vote_counts::Verdict::no_memory);
         return;
@@ -220,32 +228,26 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
     const Parameters& parameters = inner->parameters();
     const batches::NodeBatches shared = share_batches(inner->comm());
     const int local = topology_.local_of(rank_);
-    const std::vector<batches::Container> planned = batches::containers_of(
-        shared, gathered::limit(topology_, rank_, parameters), Containers::most_members);
+    const uint64_t most_bytes =
+        std::min(gathered::limit(topology_, rank_, parameters), mailboxes->most_bytes());
+    const std::vector<batches::Container> planned =
+        batches::containers_of(shared, topology_, most_bytes);
     const batches::Forecast thought = batches::forecast(shared, planned, parameters.costs);
-    Containers containers(planned, local);
-    const uint64_t memory_bytes = std::max<uint64_t>(containers.memory_bytes(), 64);
-    const LocalGroup group(inner->comm(), topology_.ranks_of(topology_.node_of(rank_)), local);
-    SharedMemory memory;
-    if (memory_bytes <= parameters.arena_bytes) {
-        memory = SharedMemory::create(group, memory_bytes);
-    }
     const int number = inner->next_engine();
-    BatchEngine::Settings settings{timeout_of(world, native_seconds_),
+    BatchEngine::Settings settings{name_of_engine(*mailboxes, meeting),
+                                   timeout_of(world, native_seconds_),
                                    self,
                                    tags::of_engine(number),
+                                   most_bytes,
                                    batches::bytes_worth_a_copy(parameters.costs),
                                    {}};
     for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
         settings.learned.insert(batch.streams.begin(), batch.streams.end());
     }
     const uint64_t saved = local == 0 ? batches::saved_messages(planned) : 0; // once for the node
-    if (!all_begin(is_asked_for(world), memory.data() != nullptr, saved, thought, meeting)) {
-        return;
-    }
-    engine_ =
-        std::make_shared<BatchEngine>(inner, std::move(containers), std::move(memory),
-                                      payloads_of(*inner, number, meeting), std::move(settings));
+    if (!all_begin(is_asked_for(world), saved, thought, meeting)) { return; }
+    engine_ = std::make_shared<BatchEngine>(inner, mailboxes, payloads_of(*inner, number, meeting),
+                                            std::move(settings));
     if (shares_memory_) { engine_->send_at_once(); }
     last_counts_ = {};
     if (rank_ == 0) { vote_counts::add_taken_over(); }
@@ -266,30 +268,24 @@ Payloads CommunicatorMessages::payloads_of(InnerCommunicator& inner, int number,
 }
 
 /// All have planned: true if it can and should be done.
-bool CommunicatorMessages::all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
+bool CommunicatorMessages::all_begin(bool is_asked_for, uint64_t saved,
                                      const batches::Forecast& thought, MPI_Comm meeting) {
-    const std::array<uint64_t, 2> mine = {has_memory ? 0U : 1U, saved};
-    std::array<uint64_t, 2> sums{};
-    MPI_CALL(Allreduce, mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-             MPI_SUM, meeting);
+    uint64_t sum = 0;
+    MPI_CALL(Allreduce, &saved, &sum, 1, MPI_UINT64_T, MPI_SUM, meeting);
     const std::array<double, 2> node = {thought.by_mpi, thought.gathered};
     std::array<double, 2> most{};
     MPI_CALL(Allreduce, node.data(), most.data(), static_cast<int>(node.size()), MPI_DOUBLE,
              MPI_MAX, meeting);
-    const bool can = sums[0] == 0;
     // Some work of ours the model does not know.
-    const bool should = is_asked_for || (sums[1] > 0 && most[1] * trusted_difference < most[0]);
-    if (!can) { is_off_ = true; }
+    const bool should = is_asked_for || (sum > 0 && most[1] * trusted_difference < most[0]);
     if (rank_ == 0) {
         log(LogLevel::info,
             "point-to-point on {} ranks: containers would save {} messages of each repetition; "
             "thought to take {:.3g} s, by MPI {:.3g} s",
-            topology_.ranks(), sums[1], most[1], most[0]);
+            topology_.ranks(), sum, most[1], most[0]);
     }
-    if (!can || !should) {
-        leave_to_mpi(can ? vote_counts::Verdict::not_worth_it : vote_counts::Verdict::no_memory);
-    }
-    return can && should;
+    if (!should) { leave_to_mpi(vote_counts::Verdict::not_worth_it); }
+    return should;
 }
 
 uint64_t CommunicatorMessages::engine_balance() const {
@@ -310,7 +306,7 @@ bool CommunicatorMessages::vote_to_return(bool is_asked_for, MPI_Comm meeting) {
     const uint64_t sent =
         counts.contributed - last_counts_.contributed + counts.direct - last_counts_.direct;
     const uint64_t bad =
-        counts.overdue - last_counts_.overdue + counts.unexpected - last_counts_.unexpected;
+        counts.late - last_counts_.late + counts.unexpected - last_counts_.unexpected;
     last_counts_ = counts;
     const std::array<uint64_t, 5> mine = {engine_balance(), engine_->is_idle() ? 0U : 1U, sent, bad,
                                           risk()};

@@ -82,8 +82,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment {
     bool all_are_ready(bool is_asked_for, MPI_Comm meeting);
     void begin(const World& world, MPI_Comm self, MPI_Comm meeting);
     static Payloads payloads_of(InnerCommunicator& inner, int number, MPI_Comm meeting);
-    bool all_begin(bool is_asked_for, bool has_memory, uint64_t saved,
-                   const batches::Forecast& thought, MPI_Comm meeting);
+    bool all_begin(bool is_asked_for, uint64_t saved, const batches::Forecast& thought,
+                   MPI_Comm meeting);
     batches::NodeBatches share_batches(MPI_Comm comm) const;
     bool vote_to_return(bool is_asked_for, MPI_Comm meeting);
     uint64_t risk() const;

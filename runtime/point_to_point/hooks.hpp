@@ -72,7 +72,8 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
             if (result == MPI_SUCCESS) {
-                result = transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm);
+                result =
+                    transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
             }
         }
         if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }

@@ -6,6 +6,7 @@
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace nodeaware {
@@ -18,19 +19,33 @@ bool MessageLayer::is_wanted(const World& world) {
     return !world.threads_at_once && nodes.size() > 1 && nodes.size() < world.node_of.size();
 }
 
+MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress)
+    : requests(requests), progress(progress), world_(world), mailboxes_(Mailboxes::create(world)) {
+    if (mailboxes_ != nullptr) { progress.add(*mailboxes_); }
+}
+
 MessageLayer::~MessageLayer() {
+    if (mailboxes_ != nullptr) { progress.remove(*mailboxes_); }
     if (self_ != MPI_COMM_NULL) { mpi.Comm_free(&self_); }
 }
 
 void MessageLayer::close() {
-    before_blocking();
-    progress.wait_until([&] {
-        return detached.empty() &&
-               std::all_of(engines_.begin(), engines_.end(),
-                           [](const auto& engine) { return engine->has_sent(); });
-    });
+    std::optional<MpiError> failed;
+    try {
+        progress.before_blocking();
+        progress.wait_until([&] {
+            return detached.empty() &&
+                   std::all_of(engines_.begin(), engines_.end(),
+                               [](const auto& engine) { return engine->has_sent(); });
+        });
+    } catch (const MpiError& error) { failed = error; } // others wait for this rank
+    if (mailboxes_ != nullptr) {
+        mailboxes_->close(progress);
+        vote_counts::add(mailboxes_->counts());
+    }
     for (const auto& engine : engines_) { vote_counts::add(engine->counts()); }
     engines_.clear();
+    if (failed) { throw MpiError(*failed); }
 }
 
 MPI_Comm MessageLayer::self() {

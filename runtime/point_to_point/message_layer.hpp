@@ -15,8 +15,8 @@ namespace nodeaware {
 /// the engines that move messages. One thread calls at a time.
 class MessageLayer : public WorkSource {
   public:
-    MessageLayer(const World& world, Requests& requests, Progress& progress)
-        : requests(requests), progress(progress), world_(world) {}
+    /// Collective over MPI_COMM_WORLD.
+    MessageLayer(const World& world, Requests& requests, Progress& progress);
     ~MessageLayer() override;
 
     /// False if point-to-point calls of this job are of no interest.
@@ -45,7 +45,9 @@ class MessageLayer : public WorkSource {
     /// The program makes memory that ranks share: they may learn from it that a message was sent,
     /// and wait for it outside of MPI. So from now on none waits for others.
     void memory_shared();
-    template <class Ready> void wait_until(Ready ready) { progress.wait_until(ready); }
+    template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
+        progress.wait_until(ready, is_for_send);
+    }
 
     Requests& requests;
     Progress& progress;
@@ -61,11 +63,14 @@ class MessageLayer : public WorkSource {
     std::map<MPI_Message, Probed>& probed() { return probed_; }
 
     MPI_Comm self();
+    /// nullptr, on all ranks: the system has refused them.
+    const std::shared_ptr<Mailboxes>& mailboxes() const { return mailboxes_; }
 
   private:
     void count_engines() const;
 
     const World& world_;
+    std::shared_ptr<Mailboxes> mailboxes_;
     bool memory_is_shared_ = false;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr

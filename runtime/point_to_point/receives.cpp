@@ -65,7 +65,9 @@ void Receives::post(const std::shared_ptr<Receive>& receive) {
 void Receives::arrive(wire::Arrived message) {
     const int source = message.entry.source;
     uint32_t& next = next_sequence_[source];
-    if (message.entry.sequence != next) {
+    const auto ahead = static_cast<int32_t>(message.entry.sequence - next);
+    if (ahead < 0) { return; } // has come before, another way
+    if (ahead > 0) {
         early_.emplace(std::pair(source, message.entry.sequence), std::move(message));
         return;
     }

@@ -110,13 +110,14 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     const bool is_blocking = request == nullptr;
     if (is_blocking && mode != Mode::buffered &&
         !engine->may_send(memory.bytes, message.peer, message.tag)) {
-        layer.wait_until([&] { return engine->may_send(memory.bytes, message.peer, message.tag); });
+        layer.wait_until([&] { return engine->may_send(memory.bytes, message.peer, message.tag); },
+                         true);
     }
     const auto pending = engine->send(memory, message.peer, message.tag, mode,
                                       is_blocking && mode != Mode::buffered);
     if (is_blocking) {
         if (pending != nullptr && !pending->is_over()) {
-            layer.wait_until([&] { return pending->is_over(); });
+            layer.wait_until([&] { return pending->is_over(); }, true);
         }
         *result = pending == nullptr ? MPI_SUCCESS : pending->error;
         if (*result != MPI_SUCCESS) { mpi.Comm_call_errhandler(message.comm, *result); }
@@ -157,9 +158,7 @@ void make_request(const std::shared_ptr<Receive>& receive,
 
 /// The end of a blocking receive.
 int wait_for(MessageLayer& layer, const Receive& receive, MPI_Status* status) {
-    if (!receive.is_done) {
-        layer.wait_until([&] { return receive.is_done; });
-    }
+    layer.wait_until([&] { return receive.is_done; });
     receive.fill(status);
     layer.requests.completions.count();
     if (receive.error != MPI_SUCCESS) { mpi.Comm_call_errhandler(receive.comm, receive.error); }
@@ -212,14 +211,16 @@ int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, cons
     return request == nullptr ? wait_for(layer, *receive, status) : MPI_SUCCESS;
 }
 
-int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
+                bool is_for_send) {
     int code = MPI_SUCCESS;
-    layer.progress.wait_until([&] {
+    const auto is_over = [&] {
         int flag = 0;
         const CompletionErrorsReturn errors_return;
         code = mpi.Test(request, &flag, status);
         return code != MPI_SUCCESS || flag != 0;
-    });
+    };
+    layer.wait_until(is_over, is_for_send);
 #ifndef OPEN_MPI // which has called the handler
     if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
 #else

@@ -20,7 +20,8 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
 
 /// Waits for a request of MPI on `comm` so that the engines go on. Errors are raised there, as by a
 /// blocking call.
-int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm);
+int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
+                bool is_for_send = false);
 
 // What MPI has done or begun, to learn from.
 void note_sent(MessageLayer& layer, const Message& message);

@@ -29,6 +29,7 @@ struct Totals {
     uint64_t batches = 0;
     std::array<uint64_t, reasons> by_reason{};
     BatchEngine::Counts counts;
+    Mailboxes::Counts mailboxes;
 };
 Totals totals;
 
@@ -49,9 +50,14 @@ void add(const BatchEngine::Counts& counts) {
     totals.counts.direct += counts.direct;
     totals.counts.straight += counts.straight;
     totals.counts.unexpected += counts.unexpected;
-    totals.counts.containers += counts.containers;
-    totals.counts.flushed += counts.flushed;
-    totals.counts.overdue += counts.overdue;
+    totals.counts.late += counts.late;
+}
+
+void add(const Mailboxes::Counts& counts) {
+    totals.mailboxes.containers += counts.containers;
+    totals.mailboxes.apart += counts.apart;
+    totals.mailboxes.overdue += counts.overdue;
+    totals.mailboxes.again += counts.again;
 }
 
 std::vector<Report::Note> notes() {
@@ -64,9 +70,10 @@ std::vector<Report::Note> notes() {
         {"point-to-point: messages between nodes by themselves", counts.direct},
         {"point-to-point: of these large ones, without a copy", counts.straight},
         {"point-to-point: by themselves, not as learned or too late", counts.unexpected},
-        {"point-to-point: containers sent complete", counts.containers},
-        {"point-to-point: containers sent before they were complete", counts.flushed},
-        {"point-to-point: of these because of the time limit", counts.overdue}};
+        {"point-to-point: containers between nodes", totals.mailboxes.containers},
+        {"point-to-point: containers between two ranks", totals.mailboxes.apart},
+        {"point-to-point: containers that left at the time limit", totals.mailboxes.overdue},
+        {"point-to-point: containers sent once more", totals.mailboxes.again}};
     for (size_t i = 0; i < reasons; ++i) {
         notes.push_back({notes_of_reasons[i], totals.by_reason[i]});
     }

@@ -36,6 +36,8 @@ void add(Verdict reason);
 void add_batches(uint64_t batches);
 /// An engine has ended.
 void add(const BatchEngine::Counts& counts);
+/// At the end.
+void add(const Mailboxes::Counts& counts);
 
 std::vector<Report::Note> notes();
 

@@ -44,6 +44,18 @@ struct Arrived {
     bool is_straight() const { return (entry.flags & straight) != 0; }
 };
 
+/// Calls `take` with each Arrived of what has come together.
+template <class Take>
+void take_apart(const std::shared_ptr<const std::byte>& bytes, uint64_t size, Take take) {
+    for (uint64_t at = 0; at + sizeof(Entry) <= size;) {
+        Arrived arrived;
+        std::memcpy(&arrived.entry, bytes.get() + at, sizeof arrived.entry);
+        arrived.bytes = Bytes(bytes, bytes.get() + at + sizeof(Entry));
+        at += size_of(arrived.entry);
+        take(std::move(arrived));
+    }
+}
+
 } // namespace nodeaware::wire
 
 namespace nodeaware {

@@ -22,6 +22,12 @@ class WorkSource {
     virtual void advance() = 0;
     /// This rank may be away in MPI, or outside of it, for long: what others need of it must leave.
     virtual void before_blocking() {}
+    /// This rank waits in the library from now on, or does no more.
+    virtual void set_waiting(bool /*waits*/) {}
+    /// It would have waited now, but all was there.
+    virtual void need_not_wait() {}
+    /// It has looked whether something is over, which was in vain or not.
+    virtual void has_looked(bool /*in_vain*/) {}
 };
 
 /// The progress core: whoever waits in the library waits here, so that all of it goes on meanwhile.
@@ -45,12 +51,41 @@ class Progress {
 
     /// Calls advance() and `ready` until that is true. Whoever can wait for a bell as well uses a
     /// Waiter, which rests here.
-    template <class Ready> void wait_until(Ready ready) {
+    /// `is_for_send`: more sends may follow at once.
+    template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         advance_in_passing();
+        if (ready()) {
+            if (!is_for_send) {
+                for (WorkSource* source : sources_) { source->need_not_wait(); }
+            }
+            return;
+        }
+        const Waiting waiting(*this);
         for (uint32_t round = 0; !ready(); ++round) {
             advance();
             rest(round);
         }
+    }
+
+    /// While one lives, this rank waits.
+    class Waiting {
+      public:
+        explicit Waiting(Progress& progress) : progress_(progress) {
+            for (WorkSource* source : progress_.sources_) { source->set_waiting(true); }
+        }
+        ~Waiting() {
+            for (WorkSource* source : progress_.sources_) { source->set_waiting(false); }
+        }
+        Waiting(const Waiting&) = delete;
+        Waiting& operator=(const Waiting&) = delete;
+
+      private:
+        Progress& progress_;
+    };
+
+    /// A program that tests again and again waits, too.
+    void has_looked(bool in_vain) {
+        for (WorkSource* source : sources_) { source->has_looked(in_vain); }
     }
 
     /// After the `round`-th look in vain.

@@ -29,7 +29,9 @@ int look(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
 
 int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
     context.progress.advance();
-    return look(context, request, flag, status);
+    const int code = look(context, request, flag, status);
+    context.progress.has_looked(code == MPI_SUCCESS && *flag == 0);
+    return code;
 }
 
 int wait(Context context, MPI_Request* request, MPI_Status* status) {
@@ -54,6 +56,7 @@ int testall(Context context, int count, MPI_Request* requests, int* flag, MPI_St
     const int code = mpi.Testall(count, call.data(), flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
+    context.progress.has_looked(!is_over);
     return call.completed_several(code, is_over ? count : 0, nullptr, Errors::forgotten);
 }
 
@@ -66,6 +69,7 @@ int test_any(Context context, int count, MPI_Request* requests, int* index, int*
     const int code = mpi.Testany(count, call.data(), index, flag, call.statuses());
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
+    context.progress.has_looked(!is_over);
     const bool has_index = is_over && index != nullptr && *index >= 0 && *index < count;
     return call.completed_one(code, has_index ? *index : -1, of_persistent);
 }
@@ -83,7 +87,9 @@ int testsome(Context context, int count, MPI_Request* requests, int* done, int* 
     Call call(context, count, requests, statuses, count);
     const int code = mpi.Testsome(count, call.data(), done, indices, call.statuses());
     const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-    if (!knows || *done != 0) { context.requests.completions.count(); }
+    const bool is_in_vain = knows && *done == 0;
+    if (!is_in_vain) { context.requests.completions.count(); }
+    context.progress.has_looked(is_in_vain);
     return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices, Errors::told);
 }
 

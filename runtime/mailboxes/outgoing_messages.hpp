@@ -20,13 +20,13 @@ inline constexpr uint64_t surely_eager = 4000;
 /// first.
 class OutgoingMessages {
   public:
-    OutgoingMessages(MPI_Comm comm, int tag) : comm_(comm), tag_(tag) {}
+    explicit OutgoingMessages(MPI_Comm comm) : comm_(comm) {}
     ~OutgoingMessages();
     OutgoingMessages(const OutgoingMessages&) = delete;
     OutgoingMessages& operator=(const OutgoingMessages&) = delete;
 
     /// Throws MpiError.
-    void send(std::vector<std::byte> bytes, int destination);
+    void send(std::vector<std::byte> bytes, int destination, int tag);
     /// Forgets what is over. Throws MpiError.
     void advance();
     bool empty() const { return queues_.empty(); }
@@ -43,7 +43,6 @@ class OutgoingMessages {
     static void forget_first(Queue& queue);
 
     MPI_Comm comm_;
-    int tag_;
     std::map<Key, Queue> queues_; ///< none is empty
 };
 

@@ -1,4 +1,4 @@
-#include "runtime/point_to_point/outgoing_messages.hpp"
+#include "runtime/mailboxes/outgoing_messages.hpp"
 
 #include "runtime/memory/elements.hpp"
 
@@ -13,13 +13,13 @@ OutgoingMessages::~OutgoingMessages() {
     }
 }
 
-void OutgoingMessages::send(std::vector<std::byte> bytes, int destination) {
+void OutgoingMessages::send(std::vector<std::byte> bytes, int destination, int tag) {
     Queue& queue = queues_[{destination, bytes.size() > surely_eager}];
     // Whoever sends without a pause looks at those that went before in passing.
     if (queue.size() >= looks) { forget_first(queue); }
     Message message{MPI_REQUEST_NULL, std::move(bytes)};
     const Elements elements(message.bytes.size());
-    MPI_CALL(Isend, message.bytes.data(), elements.count(), elements.type(), destination, tag_,
+    MPI_CALL(Isend, message.bytes.data(), elements.count(), elements.type(), destination, tag,
              comm_, &message.request);
     queue.push_back(std::move(message));
 }
@@ -31,9 +31,10 @@ void OutgoingMessages::forget_first(Queue& queue) {
     const size_t count = std::min(queue.size(), looks);
     for (size_t i = 0; i < count; ++i) { requests[i] = queue[i].request; }
     int done = 0;
-    MPI_CALL(Testsome, static_cast<int>(count), requests.data(), &done, indices.data(),
-             MPI_STATUSES_IGNORE);
+    const int code = mpi.Testsome(static_cast<int>(count), requests.data(), &done, indices.data(),
+                                  MPI_STATUSES_IGNORE);
     for (size_t i = 0; i < count; ++i) { queue[i].request = requests[i]; }
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Testsome"); }
     while (!queue.empty() && queue.front().request == MPI_REQUEST_NULL) { queue.pop_front(); }
 }
 

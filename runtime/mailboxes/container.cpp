@@ -1,0 +1,125 @@
+#include "runtime/mailboxes/container.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace nodeaware::container {
+
+namespace {
+
+/// Any change of a word changes the result: each step can be undone. Four words at a time, which do
+/// not wait for each other.
+uint64_t hash_of(std::span<const std::byte> bytes) {
+    constexpr uint64_t odd = 0x9e3779b97f4a7c15U;
+    constexpr size_t lanes = 4;
+    uint64_t state[lanes] = {1 * odd, 2 * odd, 3 * odd, 4 * odd};
+    const auto step = [](uint64_t hash, uint64_t word) {
+        hash = (hash ^ word) * 0xff51afd7ed558ccdU;
+        return hash ^ (hash >> 32);
+    };
+    size_t at = 0;
+    for (; at + lanes * 8 <= bytes.size(); at += lanes * 8) {
+        uint64_t words[lanes];
+        std::memcpy(words, bytes.data() + at, sizeof words);
+        for (size_t i = 0; i < lanes; ++i) { state[i] = step(state[i], words[i]); }
+    }
+    uint64_t hash = bytes.size();
+    for (; at < bytes.size(); at += 8) {
+        uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + at, std::min<size_t>(8, bytes.size() - at));
+        hash = step(hash, word);
+    }
+    for (const uint64_t lane : state) { hash = step(hash, lane); }
+    return hash;
+}
+
+template <class Value> Value read(std::span<const std::byte> bytes, uint64_t at) {
+    Value value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+}
+
+template <class Value>
+std::vector<Value> read_all(std::span<const std::byte> bytes, uint64_t at, uint32_t count) {
+    std::vector<Value> values(count);
+    if (count > 0) { std::memcpy(values.data(), bytes.data() + at, count * sizeof(Value)); }
+    return values;
+}
+
+} // namespace
+
+Sorted sort(std::span<const std::byte> items) {
+    std::map<uint32_t, Part> parts;
+    for_each_item(items, [&](const Item& item, std::span<const std::byte>) {
+        if (item.name == 0) { return; }
+        Part& part = parts[item.destination];
+        part.destination = item.destination;
+        part.bytes += static_cast<uint32_t>(size_of_item(item.bytes));
+    });
+    Sorted sorted;
+    uint32_t total = 0;
+    for (auto& [destination, part] : parts) {
+        part.offset = total;
+        total += part.bytes;
+        sorted.parts.push_back(part);
+    }
+    sorted.items.resize(total);
+    for_each_item(items, [&](const Item& item, std::span<const std::byte> message) {
+        if (item.name == 0) { return; }
+        uint32_t& at = parts[item.destination].offset;
+        const uint64_t size = size_of_item(item.bytes);
+        std::memcpy(sorted.items.data() + at, message.data() - sizeof item, size);
+        at += static_cast<uint32_t>(size);
+    });
+    return sorted;
+}
+
+std::vector<std::byte> assemble(const Sorted& sorted, const std::vector<Credit>& credits,
+                                uint64_t generation) {
+    const uint64_t before =
+        sizeof(Head) + credits.size() * sizeof(Credit) + sorted.parts.size() * sizeof(Part);
+    std::vector<std::byte> bytes(before + sorted.items.size());
+    uint64_t at = sizeof(Head);
+    for (const Credit& credit : credits) {
+        std::memcpy(bytes.data() + at, &credit, sizeof credit);
+        at += sizeof credit;
+    }
+    for (Part part : sorted.parts) {
+        part.offset += static_cast<uint32_t>(before);
+        std::memcpy(bytes.data() + at, &part, sizeof part);
+        at += sizeof part;
+    }
+    if (!sorted.items.empty()) {
+        std::memcpy(bytes.data() + at, sorted.items.data(), sorted.items.size());
+    }
+    Head head;
+    head.generation = generation;
+    head.bytes = static_cast<uint32_t>(bytes.size());
+    head.credits = static_cast<uint32_t>(credits.size());
+    head.parts = static_cast<uint32_t>(sorted.parts.size());
+    std::memcpy(bytes.data(), &head, sizeof head);
+    head.hash = hash_of(std::span(bytes).subspan(sizeof head.hash));
+    std::memcpy(bytes.data(), &head, sizeof head);
+    return bytes;
+}
+
+bool is_whole(std::span<const std::byte> cell, uint64_t generation) {
+    if (cell.size() < sizeof(Head)) { return false; }
+    const auto head = read<Head>(cell, 0);
+    const bool is_possible =
+        head.generation == generation && head.bytes >= sizeof head && head.bytes <= cell.size();
+    return is_possible &&
+           hash_of(cell.subspan(sizeof head.hash, head.bytes - sizeof head.hash)) == head.hash;
+}
+
+std::vector<Part> parts_of(std::span<const std::byte> cell) {
+    const auto head = read<Head>(cell, 0);
+    return read_all<Part>(cell, sizeof head + head.credits * sizeof(Credit), head.parts);
+}
+
+std::vector<Credit> credits_of(std::span<const std::byte> cell) {
+    const auto head = read<Head>(cell, 0);
+    return read_all<Credit>(cell, sizeof head, head.credits);
+}
+
+} // namespace nodeaware::container

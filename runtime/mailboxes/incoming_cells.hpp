@@ -1,0 +1,84 @@
+#pragma once
+
+#include "runtime/mailboxes/container.hpp"
+#include "runtime/mailboxes/grants.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace nodeaware {
+
+/// Memory of a node into which MPI puts the containers that come from other nodes: a few cells for
+/// each rank there that has been granted them. One rank of this node, the keeper, has a receive
+/// posted for each cell; every rank sees by the content that a container has landed, and takes out
+/// what is its own. Layout over memory that is given, zero at first.
+///
+/// A cell waits for one container after the other, numbered by generation from 1 on.
+class IncomingCells {
+  public:
+    static constexpr uint32_t cells = Grants::cells; ///< for each sender
+
+    /// `senders`: ranks on other nodes, `ranks` on this one. `cell_bytes`: a multiple of 64.
+    IncomingCells(int senders, int ranks, uint32_t cell_bytes);
+    uint64_t memory_bytes() const;
+    void attach(std::byte* memory) { memory_ = memory; }
+
+    struct Place {
+        int sender = 0; ///< as numbered among all ranks on other nodes
+        uint32_t cell = 0;
+    };
+    std::span<std::byte> memory(const Place& place) const;
+
+    /// From now on the cells of the sender are looked at. By its keeper.
+    void grant(int sender);
+    int granted() const;
+    int granted(int number) const; ///< the number-th sender
+
+    /// True: a container has landed there and nobody has sorted it; the caller looks at what it
+    /// says and then calls sorted().
+    bool begin_sorting(const Place& place);
+    void sorted(const Place& place);
+    /// The items of the container in the cell for one rank, if it has not taken them.
+    std::span<const std::byte> items(const Place& place, int rank) const;
+    void taken(const Place& place, int rank);
+
+    /// Everybody has taken what is theirs.
+    bool is_empty(const Place& place) const;
+    /// By the keeper, before it posts the receive for the next.
+    void next(const Place& place);
+
+    /// Cells that are ready again and whose sender has not been told: by the keeper, and by whoever
+    /// tells it, all at once. A bit for each.
+    void owe(const Place& place);
+    uint32_t owed(int sender) const;
+    uint32_t take_owed(int sender);
+
+  private:
+    /// In front of what is said of a cell, which lies apart from what MPI writes to: the ranges of
+    /// the container that are for each rank follow.
+    struct Control {
+        std::atomic<uint64_t> word{0};      ///< generation less 1, state
+        std::atomic<uint64_t> remaining{0}; ///< ranks that have something to take
+    };
+    using Range = std::atomic<uint64_t>; ///< offset and bytes; 0: nothing
+
+    uint64_t index(const Place& place) const;
+    Control& control(const Place& place) const;
+    Range& range(const Place& place, int rank) const;
+    template <class Value> Value& value(uint64_t at) const;
+
+    uint64_t senders_;
+    uint64_t ranks_;
+    uint64_t cell_bytes_;
+    uint64_t control_bytes_; ///< of a cell
+    uint64_t list_at_;       ///< how many senders have been granted cells, then which
+    uint64_t owed_at_;
+    uint64_t data_at_;
+    std::byte* memory_ = nullptr;
+};
+
+} // namespace nodeaware

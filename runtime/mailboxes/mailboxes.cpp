@@ -1,0 +1,218 @@
+#include "runtime/mailboxes/mailboxes.hpp"
+
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/mailboxes/tags.hpp"
+#include "runtime/memory/local_group.hpp"
+#include "runtime/progress/clock.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace nodeaware {
+
+using namespace mailbox_messages;
+
+namespace {
+
+constexpr uint64_t most_cell_bytes = 32 << 10;
+constexpr uint64_t least_cell_bytes = 2 << 10;
+
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+/// What fails once may not fail again.
+template <class Call> bool try_twice(Call call) {
+    int code = MPI_ERR_OTHER;
+    for (int i = 0; i < 2 && code != MPI_SUCCESS; ++i) { code = call(); }
+    return code == MPI_SUCCESS;
+}
+
+/// Also if other work fails meanwhile: the rest of it goes on.
+template <class Ready> void wait_for_others(Progress& progress, Ready ready) {
+    constexpr int most_failures = 1000;
+    for (int i = 0; i < most_failures; ++i) {
+        try {
+            return progress.wait_until(ready);
+        } catch (const MpiError&) { progress.rest(backoff::spins); }
+    }
+}
+
+/// A receive that nothing comes for any more. If something does, it may never come whole.
+void take_back(MPI_Request request) {
+    if (request == MPI_REQUEST_NULL) { return; }
+    try_twice([&] { return mpi.Cancel(&request); });
+    constexpr int most = 1000;
+    int flag = 0;
+    for (int i = 0; i < most && flag == 0; ++i) {
+        mpi.Test(&request, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0) { backoff::pause(backoff::spins, true); }
+    }
+}
+
+} // namespace
+
+std::shared_ptr<Mailboxes> Mailboxes::create(const World& world) {
+    Communicator& communicator = Communicator::of(MPI_COMM_WORLD, world);
+    if (communicator.obstacle(Operation::point_to_point) != Reason::none) { return nullptr; }
+    std::shared_ptr<Mailboxes> made(new Mailboxes(communicator.shared_inner(), world));
+    const int mine = made->create_memory(world.options.parameters.arena_bytes) ? 1 : 0;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, made->comm_);
+    return all != 0 ? made : nullptr;
+}
+
+Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world)
+    : inner_(std::move(inner)), comm_(inner_->comm()), rank_(world.rank), topology_(world.node_of),
+      node_(topology_.node_of(rank_)), local_(topology_.local_of(rank_)),
+      senders_(static_cast<size_t>(topology_.ranks()), -1), mates_(topology_.ranks_on(node_)),
+      outgoing_cells_(0, 0), grants_(0, 0), incoming_cells_(0, 0, 0),
+      incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
+    for (int rank = 0; rank < topology_.ranks(); ++rank) {
+        if (topology_.node_of(rank) == node_) { continue; }
+        senders_[static_cast<size_t>(rank)] = static_cast<int>(rank_of_sender_.size());
+        rank_of_sender_.push_back(rank);
+    }
+    const auto others = static_cast<size_t>(topology_.nodes() - 1);
+    keepers_.assign(others, -1);
+    asked_.assign(others, false);
+    uses_.assign(others * Grants::cells, 0);
+}
+
+/// All nodes have cells of the same size, whatever the number of ranks on them. `limit`: bytes.
+bool Mailboxes::create_memory(uint64_t limit) {
+    const auto ranks = static_cast<uint64_t>(topology_.ranks());
+    const uint64_t share = limit / (ranks * Grants::cells) / 64 * 64;
+    const uint64_t most_ranks = static_cast<uint64_t>(topology_.most_ranks_on_a_node());
+    const uint64_t beside = container::overhead(most_ranks);
+    cell_bytes_ = static_cast<uint32_t>(std::min(share, most_cell_bytes));
+    if (cell_bytes_ < least_cell_bytes + beside) { return false; }
+    const auto collected = static_cast<uint32_t>((cell_bytes_ - beside) / 64 * 64);
+    most_bytes_ = collected / 4;
+    const int others = topology_.nodes() - 1;
+    const int here = topology_.ranks_on(node_);
+    outgoing_cells_ = OutgoingCells(others, collected);
+    grants_ = Grants(others, here);
+    incoming_cells_ = IncomingCells(static_cast<int>(rank_of_sender_.size()), here, cell_bytes_);
+    const uint64_t outgoing_at = aligned(mates_.memory_bytes());
+    const uint64_t grants_at = outgoing_at + aligned(outgoing_cells_.memory_bytes());
+    const uint64_t incoming_at = grants_at + aligned(grants_.memory_bytes());
+    const uint64_t bytes = incoming_at + aligned(incoming_cells_.memory_bytes());
+    const LocalGroup group(comm_, topology_.ranks_of(node_), local_);
+    memory_ = SharedMemory::create(group, bytes);
+    if (memory_.data() == nullptr) { return false; }
+    mates_.attach(memory_.data());
+    outgoing_cells_.attach(memory_.data() + outgoing_at);
+    grants_.attach(memory_.data() + grants_at);
+    incoming_cells_.attach(memory_.data() + incoming_at);
+    if (local_ == 0) { outgoing_cells_.initialize(); }
+    return true; // others use it after a call that all ranks take part in
+}
+
+Mailboxes::~Mailboxes() = default;
+
+void Mailboxes::add(Name name, Addressee& addressee) {
+    addressees_[name] = &addressee;
+    mates_.takes_part(local_, 1);
+    const auto early = early_.find(name);
+    if (early == early_.end()) { return; }
+    const std::vector<Message> messages = std::move(early->second);
+    early_.erase(early);
+    for (const auto& [bytes, size] : messages) { addressee.take(bytes, size); }
+}
+
+void Mailboxes::remove(Name name) {
+    addressees_.erase(name);
+    removed_.insert(name);
+    mates_.takes_part(local_, -1);
+}
+
+/// Ends when every rank has told every other, directly or not, that it is here. Others wait for
+/// this one, so a call that fails is tried once more, and what fails again is not waited for.
+void Mailboxes::barrier(Progress& progress) {
+    const int ranks = topology_.ranks();
+    for (int distance = 1; distance < ranks; distance *= 2) {
+        const int before = (rank_ - distance + ranks) % ranks;
+        const int behind = (rank_ + distance) % ranks;
+        std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        try_twice([&] {
+            return mpi.Irecv(nullptr, 0, MPI_BYTE, before, end_tag, comm_, requests.data());
+        });
+        try_twice(
+            [&] { return mpi.Isend(nullptr, 0, MPI_BYTE, behind, end_tag, comm_, &requests[1]); });
+        const auto is_over = [&] {
+            int flag = 0;
+            const bool is_known = try_twice(
+                [&] { return mpi.Testall(2, requests.data(), &flag, MPI_STATUSES_IGNORE); });
+            return !is_known || flag != 0;
+        };
+        wait_for_others(progress, is_over);
+    }
+}
+
+void Mailboxes::close(Progress& progress) {
+    is_closing_ = true;
+    wait_for_others(progress, [&] { return outgoing_.empty(); });
+    barrier(progress);
+    for (Kept& kept : kept_) { take_back(kept.request); }
+    kept_.clear();
+    is_closing_ = false;
+}
+
+bool Mailboxes::is_busy() const {
+    return is_closing_ || mates_.anybody_takes_part() || !outgoing_.empty();
+}
+
+void Mailboxes::advance() {
+    incoming_.advance([this](const auto& message) { take_message(message); });
+    look();
+    look_after_cells();
+    close_ready();
+    forget_sent();
+    send_again();
+    outgoing_.advance();
+}
+
+void Mailboxes::set_waiting(bool waits) {
+    if (waits && is_busy()) {
+        waiting_since_ = now();
+        mates_.begin_waiting(local_);
+    } else if (!waits && waiting_since_ != 0) {
+        waiting_since_ = 0;
+        has_looked_in_vain_ = false;
+        mates_.end_waiting(local_, now());
+    }
+}
+
+/// Nobody may come after it who would close what it has put in.
+void Mailboxes::need_not_wait() {
+    if (unsent_.empty()) { return; }
+    mates_.end_waiting(local_, now());
+    close_ready();
+    forget_sent();
+}
+
+void Mailboxes::has_looked(bool in_vain) {
+    if (waiting_since_ != 0) { return; }
+    if (!in_vain) {
+        looks_no_more();
+        need_not_wait();
+    } else if (!has_looked_in_vain_ && is_busy()) {
+        has_looked_in_vain_ = true;
+        mates_.begin_waiting(local_);
+    }
+}
+
+void Mailboxes::looks_no_more() {
+    if (!has_looked_in_vain_) { return; }
+    has_looked_in_vain_ = false;
+    mates_.end_waiting(local_, now());
+}
+
+void Mailboxes::before_blocking() {
+    for (const Unsent& unsent : std::vector<Unsent>(unsent_)) {
+        close_and_send(unsent.node, unsent.generation);
+    }
+    forget_sent();
+}
+
+} // namespace nodeaware

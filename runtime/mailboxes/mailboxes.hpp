@@ -1,0 +1,195 @@
+#pragma once
+
+#include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/job/world.hpp"
+#include "runtime/mailboxes/grants.hpp"
+#include "runtime/mailboxes/incoming_cells.hpp"
+#include "runtime/mailboxes/incoming_messages.hpp"
+#include "runtime/mailboxes/node_mates.hpp"
+#include "runtime/mailboxes/outgoing_cells.hpp"
+#include "runtime/mailboxes/outgoing_messages.hpp"
+#include "runtime/memory/shared_memory.hpp"
+#include "runtime/progress/progress.hpp"
+#include "strategies/topology.hpp"
+#include "strategies/traffic.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace nodeaware {
+
+/// One message per node pair for small messages of all ranks of a node, without a rank that others
+/// wait for.
+///
+/// The ranks of a node put their messages for another node into a cell that they share
+/// (OutgoingCells). It leaves as one message when all of them wait or are away, or when it is
+/// overdue: closed and sent by any of them. On the other node one rank, the keeper, has receives
+/// posted for such messages, whose buffers are cells that its ranks share (IncomingCells). MPI puts
+/// a container there whatever the keeper does inside MPI, and every rank sees by its content that
+/// it has landed.
+///
+/// A rank may send to a cell that it has been granted and that is ready again (Grants); otherwise
+/// what it sends goes straight to its receivers. If a keeper stays outside of MPI, ranks of the
+/// sending node that wait send the messages once more, straight. So messages come in any order and
+/// sometimes twice: their addressees number them.
+class Mailboxes : public WorkSource {
+  public:
+    /// Collective over MPI_COMM_WORLD. nullptr, on all ranks, if a communicator or shared memory
+    /// could not be had. Throws MpiError.
+    static std::shared_ptr<Mailboxes> create(const World& world);
+    ~Mailboxes() override;
+
+    /// Whom messages are for: an engine, which has the same name on all of its ranks.
+    class Addressee {
+      public:
+        virtual void take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) = 0;
+        /// A message that it has put in has left.
+        virtual void left(bool is_late) = 0;
+
+      protected:
+        Addressee() = default;
+        Addressee(const Addressee&) = default;
+        Addressee& operator=(const Addressee&) = default;
+        ~Addressee() = default;
+    };
+    using Name = uint64_t;
+    /// One that no other has; to be told to its other ranks.
+    Name new_name() { return uint64_t{static_cast<uint32_t>(rank_)} << 32 | ++names_; }
+    void add(Name name, Addressee& addressee);
+    void remove(Name name);
+
+    /// The largest message that travels with others.
+    uint64_t most_bytes() const { return most_bytes_; }
+    /// Puts a message into the cell for the node of `destination` (rank in MPI_COMM_WORLD):
+    /// `write(where)` writes its bytes. Messages of one `kind` are sent again and again. It leaves
+    /// after `patience` seconds at the latest, if somebody looks. False if there is no room: it has
+    /// to go another way.
+    template <class Write>
+    bool put(Name name, int destination, uint64_t kind, uint64_t bytes, double patience,
+             Write write) {
+        const auto place = reserve(destination, bytes, patience);
+        if (!place) { return false; }
+        std::byte* const at = outgoing_cells_.at(*place);
+        container::Item item{name, static_cast<uint32_t>(topology_.local_of(destination)),
+                             static_cast<uint32_t>(bytes)};
+        try {
+            write(at + sizeof item);
+        } catch (...) {
+            item.name = 0;
+            std::memcpy(at, &item, sizeof item);
+            outgoing_cells_.commit(*place, 0);
+            throw;
+        }
+        std::memcpy(at, &item, sizeof item);
+        outgoing_cells_.commit(*place, mix(mix(name, static_cast<uint64_t>(destination)), kind));
+        note_put(name, *place, patience);
+        return true;
+    }
+
+    /// Takes what has landed for this rank.
+    void look();
+
+    bool is_busy() const override;
+    void advance() override;
+    void set_waiting(bool waits) override;
+    void need_not_wait() override;
+    void has_looked(bool in_vain) override;
+    /// Sends what this rank has put in and has not left.
+    void before_blocking() override;
+    /// Collective over MPI_COMM_WORLD, at the end: serves others until nobody has anything left.
+    void close(Progress& progress);
+
+    struct Counts {
+        uint64_t containers = 0; ///< sent
+        uint64_t apart = 0;      ///< closed, and then sent to each receiver
+        uint64_t overdue = 0;    ///< of both, because of the time limit
+        uint64_t again = 0;      ///< sent once more
+    };
+    const Counts& counts() const { return counts_; }
+
+  private:
+    enum class Control : uint32_t { want, granted, ready };
+    struct Unsent {
+        Name name;
+        int node; ///< as numbered among the others
+        uint32_t generation;
+        double leaves_at;
+    };
+    struct Kept {
+        int sender; ///< in MPI_COMM_WORLD
+        IncomingCells::Place place;
+        MPI_Request request;
+    };
+
+    Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world);
+    bool create_memory(uint64_t limit);
+    std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
+    void note_put(Name name, const OutgoingCells::Place& place, double patience);
+    void forget_sent();
+    bool close_and_send(int other, uint32_t generation);
+    void ask_for_cells(int other, uint32_t destination);
+    void send_apart(int other, const container::Sorted& sorted);
+    std::vector<container::Credit> take_credits(int other);
+    void send_control(int destination, Control what, uint32_t cells);
+    void take_control(int source, std::span<const std::byte> message);
+    void take_message(const IncomingMessages::Message& message);
+    void deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size);
+    void take_items(const IncomingCells::Place& place);
+    void give(int other, int local, uint32_t cells);
+    void close_ready();
+    bool others_can_send(int other) const;
+    void send_again();
+    void keep(int sender);
+    void post(Kept& kept);
+    void look_after_cells();
+    void looks_no_more();
+    void barrier(Progress& progress);
+
+    int other_of(int node) const { return node < node_ ? node : node - 1; }
+    int node_of_other(int other) const { return other < node_ ? other : other + 1; }
+    int sender_of(int rank) const { return senders_[static_cast<size_t>(rank)]; }
+
+    std::shared_ptr<InnerCommunicator> inner_; ///< of MPI_COMM_WORLD
+    MPI_Comm comm_;
+    int rank_;
+    Topology topology_;
+    int node_;
+    int local_;
+    std::vector<int> senders_; ///< by rank: its number among those on other nodes
+    std::vector<int> rank_of_sender_;
+    uint32_t cell_bytes_ = 0;
+    uint64_t most_bytes_ = 0;
+    SharedMemory memory_;
+    NodeMates mates_;
+    OutgoingCells outgoing_cells_;
+    Grants grants_;
+    IncomingCells incoming_cells_;
+    IncomingMessages incoming_;
+    OutgoingMessages outgoing_;
+
+    std::vector<int> keepers_; ///< by other node, of this rank's cells there; -1: none yet
+    std::vector<bool> asked_;
+    std::vector<uint64_t> uses_; ///< by other node and cell
+    std::vector<Unsent> unsent_;
+    size_t next_forget_ = 64;
+    std::vector<Kept> kept_;
+    std::map<int, double> owed_since_; ///< by sender
+    std::map<Name, Addressee*> addressees_;
+    using Message = std::pair<std::shared_ptr<const std::byte>, uint64_t>;
+    std::map<Name, std::vector<Message>> early_; ///< for addressees that are not there yet
+    std::set<Name> removed_;
+    uint32_t names_ = 0;
+    bool is_closing_ = false;
+    double waiting_since_ = 0;        ///< 0: does not wait
+    bool has_looked_in_vain_ = false; ///< and has put nothing in since
+    double again_after_ = 0.25;
+    Counts counts_;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,132 @@
+#include "runtime/mailboxes/mailboxes.hpp"
+#include "runtime/mailboxes/tags.hpp"
+#include "runtime/progress/clock.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+/// What comes to this node.
+namespace nodeaware {
+
+using namespace mailbox_messages;
+
+void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size) {
+    const auto found = addressees_.find(name);
+    if (found != addressees_.end()) { return found->second->take(bytes, size); }
+    if (removed_.count(name) > 0) { return; } // it has come another way
+    early_[name].emplace_back(std::move(bytes), size);
+}
+
+void Mailboxes::take_message(const IncomingMessages::Message& message) {
+    const std::span<const std::byte> all(message.bytes.get(), message.size);
+    container::for_each_item(all,
+                             [&](const container::Item& item, std::span<const std::byte> bytes) {
+                                 if (item.name == control_name) {
+                                     return take_control(message.source, bytes);
+                                 }
+                                 deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
+                             });
+}
+
+void Mailboxes::take_items(const IncomingCells::Place& place) {
+    const auto items = incoming_cells_.items(place, local_);
+    const auto kept = std::make_shared_for_overwrite<std::byte[]>(items.size());
+    std::memcpy(kept.get(), items.data(), items.size());
+    incoming_cells_.taken(place, local_);
+    container::for_each_item(std::span<const std::byte>(kept.get(), items.size()),
+                             [&](const container::Item& item, std::span<const std::byte> bytes) {
+                                 deliver(item.name, {kept, bytes.data()}, bytes.size());
+                             });
+}
+
+void Mailboxes::look() {
+    const int granted = incoming_cells_.granted();
+    for (int i = 0; i < granted; ++i) {
+        const int sender = incoming_cells_.granted(i);
+        for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
+            const IncomingCells::Place place{sender, cell};
+            if (incoming_cells_.begin_sorting(place)) {
+                const int rank = rank_of_sender_[static_cast<size_t>(sender)];
+                const int other = other_of(topology_.node_of(rank));
+                for (const auto& credit : container::credits_of(incoming_cells_.memory(place))) {
+                    give(other, static_cast<int>(credit.rank), credit.cells);
+                }
+                incoming_cells_.sorted(place);
+            }
+            if (!incoming_cells_.items(place, local_).empty()) { take_items(place); }
+        }
+    }
+}
+
+void Mailboxes::give(int other, int local, uint32_t cells) {
+    for (uint32_t cell = 0; cell < Grants::cells; ++cell) {
+        if ((cells >> cell & 1U) == 0) { continue; }
+        if (const auto travelled = grants_.give(other, local, cell)) {
+            outgoing_cells_.returned(other, *travelled);
+        }
+    }
+}
+
+void Mailboxes::send_control(int destination, Control what, uint32_t cells) {
+    const container::Item item{control_name, 0, sizeof(ControlMessage)};
+    const ControlMessage message{static_cast<uint32_t>(what), cells};
+    std::vector<std::byte> bytes(sizeof item + sizeof message);
+    std::memcpy(bytes.data(), &item, sizeof item);
+    std::memcpy(bytes.data() + sizeof item, &message, sizeof message);
+    outgoing_.send(std::move(bytes), destination, apart_tag);
+}
+
+void Mailboxes::take_control(int source, std::span<const std::byte> bytes) {
+    ControlMessage message{};
+    std::memcpy(&message, bytes.data(), sizeof message);
+    const auto what = static_cast<Control>(message.what);
+    if (what == Control::want) { return keep(source); }
+    const int other = other_of(topology_.node_of(source));
+    if (what == Control::granted) { keepers_[static_cast<size_t>(other)] = source; }
+    give(other, local_, message.cells);
+}
+
+/// From now on this rank has receives posted for containers of the sender.
+void Mailboxes::keep(int sender) {
+    const size_t first = kept_.size();
+    for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
+        kept_.push_back({sender, {sender_of(sender), cell}, MPI_REQUEST_NULL});
+    }
+    for (size_t i = first; i < kept_.size(); ++i) { post(kept_[i]); }
+    incoming_cells_.grant(sender_of(sender));
+    send_control(sender, Control::granted, all_cells);
+}
+
+void Mailboxes::post(Kept& kept) {
+    const auto memory = incoming_cells_.memory(kept.place);
+    MPI_CALL(Irecv, memory.data(), static_cast<int>(memory.size()), MPI_BYTE, kept.sender,
+             first_cell_tag + static_cast<int>(kept.place.cell), comm_, &kept.request);
+}
+
+/// Makes cells ready again that all have taken theirs from. Their senders are told by the next
+/// container that goes there; if none does, or they soon have none left, by a message.
+void Mailboxes::look_after_cells() {
+    for (Kept& kept : kept_) {
+        if (!incoming_cells_.is_empty(kept.place)) { continue; }
+        int flag = 0;
+        MPI_CALL(Test, &kept.request, &flag, MPI_STATUS_IGNORE);
+        if (flag == 0) { continue; }
+        incoming_cells_.next(kept.place);
+        post(kept);
+        incoming_cells_.owe(kept.place);
+        owed_since_.try_emplace(kept.sender, now());
+    }
+    if (owed_since_.empty()) { return; }
+    const double time = now();
+    std::erase_if(owed_since_, [&](const auto& owed) {
+        const uint32_t cells = incoming_cells_.owed(sender_of(owed.first));
+        if (cells == 0) { return true; }
+        const bool is_urgent = std::popcount(cells) + 1 >= static_cast<int>(Grants::cells);
+        if (!is_urgent && time - owed.second < again_after_ / 4) { return false; }
+        send_control(owed.first, Control::ready, incoming_cells_.take_owed(sender_of(owed.first)));
+        return true;
+    });
+}
+
+} // namespace nodeaware

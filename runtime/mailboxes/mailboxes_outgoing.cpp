@@ -1,0 +1,160 @@
+#include "runtime/mailboxes/mailboxes.hpp"
+#include "runtime/mailboxes/tags.hpp"
+#include "runtime/progress/activity.hpp"
+#include "runtime/progress/clock.hpp"
+
+#include <algorithm>
+#include <utility>
+
+/// What this node sends.
+namespace nodeaware {
+
+using namespace mailbox_messages;
+
+std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t bytes,
+                                                       double patience) {
+    // Callbacks of the application run inside a function of MPI, which blocks afterwards.
+    if (activity.blocking_calls.load(std::memory_order_relaxed) > 0) { return std::nullopt; }
+    looks_no_more();
+    const int other = other_of(topology_.node_of(destination));
+    const auto size = static_cast<uint32_t>(container::size_of_item(bytes));
+    const double time = now();
+    std::optional<uint32_t> full;
+    while (true) {
+        const auto place = outgoing_cells_.reserve(other, size, {time, time + patience}, &full);
+        if (place || !full) { return place; }
+        close_and_send(other, *full);
+    }
+}
+
+/// Whoever puts the last of it in need not wait for the others.
+void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double patience) {
+    if (unsent_.size() >= next_forget_) {
+        forget_sent();
+        next_forget_ = std::max<size_t>(64, 2 * unsent_.size());
+    }
+    unsent_.push_back({name, place.node, place.generation, now() + patience});
+    const double leaves_at = outgoing_cells_.times(place.node, place.generation).leaves_at;
+    const bool is_overdue = leaves_at != 0 && now() > leaves_at;
+    if (!is_overdue) {
+        if (!outgoing_cells_.is_known(place.node, place.generation)) { return; }
+        if (others_can_send(place.node)) { return; }
+    }
+    if (close_and_send(place.node, place.generation)) { mates_.closed(false); }
+}
+
+void Mailboxes::forget_sent() {
+    if (unsent_.empty()) { return; }
+    const double time = now();
+    std::erase_if(unsent_, [&](const Unsent& unsent) {
+        if (outgoing_cells_.is_collecting(unsent.node, unsent.generation)) { return false; }
+        const auto found = addressees_.find(unsent.name);
+        if (found != addressees_.end()) { found->second->left(time > unsent.leaves_at); }
+        return true;
+    });
+}
+
+bool Mailboxes::close_and_send(int other, uint32_t generation) {
+    if (!outgoing_cells_.close(other, generation)) { return false; }
+    const container::Sorted sorted = container::sort(outgoing_cells_.content(other, generation));
+    const uint32_t cell = OutgoingCells::cell_of(generation);
+    const bool is_for_several = sorted.parts.size() > 1;
+    const auto granted = is_for_several ? grants_.take(other, local_, cell) : std::nullopt;
+    if (!granted) {
+        outgoing_cells_.release(other, generation);
+        send_apart(other, sorted);
+        if (is_for_several) {
+            ask_for_cells(
+                other, sorted.parts[static_cast<size_t>(local_) % sorted.parts.size()].destination);
+        }
+        return true;
+    }
+    uint64_t& uses = uses_[static_cast<size_t>(other) * Grants::cells + *granted];
+    std::vector<std::byte> bytes = container::assemble(sorted, take_credits(other), ++uses);
+    outgoing_cells_.keep(other, generation, now()); // before the credit can come back
+    ++counts_.containers;
+    outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
+                   first_cell_tag + static_cast<int>(*granted));
+    return true;
+}
+
+/// To each receiver its own.
+void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
+    const auto& ranks = topology_.ranks_of(node_of_other(other));
+    for (const container::Part& part : sorted.parts) {
+        const std::byte* const first = sorted.items.data() + part.offset;
+        outgoing_.send({first, first + part.bytes}, ranks[part.destination], apart_tag);
+        ++counts_.apart;
+    }
+}
+
+/// For the next time, and of a rank that takes part.
+void Mailboxes::ask_for_cells(int other, uint32_t destination) {
+    if (asked_[static_cast<size_t>(other)]) { return; }
+    asked_[static_cast<size_t>(other)] = true;
+    send_control(topology_.ranks_of(node_of_other(other))[destination], Control::want, 0);
+}
+
+std::vector<container::Credit> Mailboxes::take_credits(int other) {
+    std::vector<container::Credit> credits;
+    for (const int rank : topology_.ranks_of(node_of_other(other))) {
+        const uint32_t cells = incoming_cells_.take_owed(sender_of(rank));
+        if (cells == 0) { continue; }
+        credits.push_back({static_cast<uint32_t>(topology_.local_of(rank)), cells});
+    }
+    return credits;
+}
+
+void Mailboxes::close_ready() {
+    const int others = topology_.nodes() - 1;
+    bool has_closed = false;
+    bool is_late = false;
+    for (int i = 0; i < others; ++i) {
+        const int other = (i + local_) % others; // the work is shared
+        const auto generation = outgoing_cells_.collecting(other);
+        if (!generation) { continue; }
+        const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
+        const bool is_complete = times.now != 0 && mates_.all_wait(times.now);
+        const bool is_overdue = times.leaves_at != 0 && now() > times.leaves_at;
+        if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
+            continue;
+        }
+        if (!is_overdue && others_can_send(other)) { continue; }
+        if (is_complete) { outgoing_cells_.learn(other, *generation); }
+        if (!close_and_send(other, *generation)) { continue; }
+        has_closed = true;
+        if (is_overdue && !is_complete) {
+            ++counts_.overdue;
+            is_late = true;
+        }
+    }
+    if (has_closed) { mates_.closed(is_late); }
+}
+
+/// Another rank that waits may send a container there, and this one may not.
+bool Mailboxes::others_can_send(int other) const {
+    if (grants_.has(other, local_)) { return false; }
+    for (int mate = 0; mate < topology_.ranks_on(node_); ++mate) {
+        if (mate != local_ && mates_.waits(mate) && grants_.has(other, mate)) { return true; }
+    }
+    return false;
+}
+
+/// A container that the other node has not had for long: its keeper may be outside of MPI.
+void Mailboxes::send_again() {
+    if (waiting_since_ == 0) { return; }
+    const double time = now();
+    if (time - waiting_since_ < again_after_) { return; }
+    for (int other = 0; other < topology_.nodes() - 1; ++other) {
+        const auto generation = outgoing_cells_.kept_since(other, time - again_after_);
+        if (!generation || !outgoing_cells_.send_again(other, *generation)) { continue; }
+        const container::Sorted sorted =
+            container::sort(outgoing_cells_.content(other, *generation));
+        outgoing_cells_.sent_again(other, *generation);
+        ++counts_.again;
+        send_apart(other, sorted);
+        again_after_ = std::min(2 * again_after_, 1.0); // it costs, and may be in vain
+    }
+}
+
+} // namespace nodeaware

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+namespace nodeaware {
+
+/// What the ranks of a node know of each other: who may still have something to send. Layout over
+/// memory that is given, zero at first.
+///
+/// A rank that makes the others wait in vain is excused for a while, longer each time, and no more
+/// once it is in time again.
+class NodeMates {
+  public:
+    explicit NodeMates(int ranks) : ranks_(ranks) {}
+    uint64_t memory_bytes() const {
+        return sizeof(Node) + static_cast<uint64_t>(ranks_) * sizeof(Rank);
+    }
+    void attach(std::byte* memory) { memory_ = memory; }
+
+    /// Messages of this rank go through the mailboxes, or do no more.
+    void takes_part(int rank, int engines) {
+        of(rank).engines.fetch_add(engines);
+        node().engines.fetch_add(engines);
+    }
+    bool anybody_takes_part() const { return node().engines.load(std::memory_order_relaxed) > 0; }
+
+    /// The rank waits in the library, and sends nothing meanwhile.
+    void begin_waiting(int rank) { of(rank).waits.store(1); }
+    void end_waiting(int rank, double seconds) {
+        of(rank).waited_at.store(seconds, std::memory_order_relaxed);
+        of(rank).waits.store(0);
+    }
+    bool waits(int rank) const { return of(rank).waits.load() != 0; }
+
+    /// Nobody is expected to put anything more into a container that was begun then: each waits, or
+    /// has done so meanwhile.
+    bool all_wait(double begun) const {
+        const uint64_t closings = node().closings.load(std::memory_order_relaxed);
+        for (int rank = 0; rank < ranks_; ++rank) {
+            const Rank& mate = of(rank);
+            const bool is_awaited = mate.waits.load() == 0 && mate.engines.load() > 0 &&
+                                    mate.waited_at.load() < begun &&
+                                    mate.excused_until.load() <= closings;
+            if (is_awaited) { return false; }
+        }
+        return true;
+    }
+    /// A container was closed while all waited, or because it had waited too long.
+    void closed(bool is_late) {
+        const uint64_t closings = node().closings.fetch_add(1) + 1;
+        for (int rank = 0; rank < ranks_; ++rank) {
+            Rank& mate = of(rank);
+            const uint32_t missed = mate.missed.load(std::memory_order_relaxed);
+            if (mate.waits.load() != 0) {
+                if (missed > 0) { mate.missed.store(missed - 1, std::memory_order_relaxed); }
+            } else if (is_late && mate.excused_until.load() <= closings) {
+                mate.missed.store(std::min(missed + 2, most_missed), std::memory_order_relaxed);
+                mate.excused_until.store(closings + (uint64_t{1} << missed));
+            }
+        }
+    }
+
+  private:
+    static constexpr uint32_t most_missed = 16;
+    struct alignas(64) Node {
+        std::atomic<int32_t> engines{0};
+        std::atomic<uint64_t> closings{0};
+    };
+    struct alignas(64) Rank {
+        std::atomic<int32_t> engines{0};
+        std::atomic<uint32_t> waits{0};
+        std::atomic<double> waited_at{0}; ///< last
+        std::atomic<uint32_t> missed{0};
+        std::atomic<uint64_t> excused_until{0}; ///< closings
+    };
+
+    Node& node() const { return *std::launder(reinterpret_cast<Node*>(memory_)); }
+    Rank& of(int rank) const {
+        return std::launder(reinterpret_cast<Rank*>(memory_ + sizeof(Node)))[rank];
+    }
+
+    int ranks_;
+    std::byte* memory_ = nullptr;
+};
+
+} // namespace nodeaware

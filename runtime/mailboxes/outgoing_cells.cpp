@@ -1,0 +1,233 @@
+#include "runtime/mailboxes/outgoing_cells.hpp"
+
+#include <algorithm>
+#include <new>
+#include <sched.h>
+
+namespace nodeaware {
+
+namespace {
+
+constexpr uint32_t tries = 16; ///< one container in so many tries to become more than is known
+
+// The word of a cell: generation (24 bits), state, ranks that are writing (12), bytes used (24).
+constexpr uint64_t used_mask = (uint64_t{1} << 24) - 1;
+constexpr uint64_t one_writer = uint64_t{1} << 24;
+constexpr uint64_t writers_mask = ((uint64_t{1} << 12) - 1) << 24;
+constexpr int state_shift = 36;
+constexpr uint64_t state_mask = uint64_t{7} << state_shift;
+constexpr int generation_shift = 40;
+constexpr uint32_t generation_mask = (uint32_t{1} << 24) - 1;
+
+constexpr uint64_t open = uint64_t{0} << state_shift;
+constexpr uint64_t closed = uint64_t{1} << state_shift; ///< whoever closed it looks at it
+constexpr uint64_t kept = uint64_t{2} << state_shift;
+constexpr uint64_t kept_sending = uint64_t{3} << state_shift;     ///< once more
+constexpr uint64_t returned_sending = uint64_t{4} << state_shift; ///< and meanwhile not needed
+constexpr uint64_t kept_twice = uint64_t{5} << state_shift;       ///< was sent once more
+
+constexpr uint32_t generation_of(uint64_t word) {
+    return static_cast<uint32_t>(word >> generation_shift);
+}
+constexpr uint64_t state_of(uint64_t word) { return word & state_mask; }
+constexpr bool is_of(uint64_t word, uint32_t generation) {
+    return generation_of(word) == (generation & generation_mask);
+}
+/// The cell serves an earlier generation still.
+constexpr bool is_before(uint64_t word, uint32_t generation) {
+    const uint32_t ahead = (generation - generation_of(word)) & generation_mask;
+    return ahead != 0 && ahead < generation_mask / 2;
+}
+constexpr uint64_t first_word(uint32_t generation) {
+    return uint64_t{generation & generation_mask} << generation_shift;
+}
+
+void keep_least(std::atomic<double>& kept, double seconds) {
+    double known = kept.load(std::memory_order_relaxed);
+    while ((known == 0 || seconds < known) &&
+           !kept.compare_exchange_weak(known, seconds, std::memory_order_relaxed)) {}
+}
+
+} // namespace
+
+uint64_t OutgoingCells::node_bytes() const {
+    return sizeof(Ring) + cells * (sizeof(Cell) + capacity_);
+}
+
+uint64_t OutgoingCells::memory_bytes() const {
+    return static_cast<uint64_t>(nodes_) * node_bytes();
+}
+
+OutgoingCells::Ring& OutgoingCells::ring(int node) const {
+    return *std::launder(
+        reinterpret_cast<Ring*>(memory_ + static_cast<uint64_t>(node) * node_bytes()));
+}
+
+OutgoingCells::Cell& OutgoingCells::cell(int node, uint32_t generation) const {
+    std::byte* const first = reinterpret_cast<std::byte*>(&ring(node)) + sizeof(Ring);
+    return *std::launder(reinterpret_cast<Cell*>(first + cell_of(generation) * sizeof(Cell)));
+}
+
+std::byte* OutgoingCells::data(int node, uint32_t generation) const {
+    return reinterpret_cast<std::byte*>(&ring(node)) + sizeof(Ring) + cells * sizeof(Cell) +
+           cell_of(generation) * capacity_;
+}
+
+void OutgoingCells::initialize() {
+    for (int node = 0; node < nodes_; ++node) {
+        for (uint32_t i = 0; i < cells; ++i) {
+            cell(node, i).word.store(first_word(i), std::memory_order_relaxed);
+        }
+    }
+}
+
+std::optional<OutgoingCells::Place> OutgoingCells::reserve(int node, uint32_t bytes,
+                                                           const Times& times,
+                                                           std::optional<uint32_t>* full) {
+    full->reset();
+    std::atomic<uint32_t>& current = ring(node).current;
+    uint32_t generation = current.load(std::memory_order_acquire);
+    while (true) {
+        Cell& place = cell(node, generation);
+        uint64_t word = place.word.load(std::memory_order_acquire);
+        if (is_before(word, generation)) { // not free yet, unless others have gone on meanwhile
+            const uint32_t now = current.load(std::memory_order_acquire);
+            if (now == generation) { return std::nullopt; }
+            generation = now;
+            continue;
+        }
+        if (!is_of(word, generation) || state_of(word) != open) { // served already
+            if (current.compare_exchange_strong(generation, generation + 1)) { ++generation; }
+            continue;
+        }
+        const uint64_t used = word & used_mask;
+        if (used + bytes > capacity_) {
+            if (used > 0) { *full = generation; }
+            return std::nullopt;
+        }
+        if (!place.word.compare_exchange_weak(word, word + bytes + one_writer)) { continue; }
+        keep_least(place.begun, times.now);
+        keep_least(place.leaves_at, times.leaves_at);
+        return Place{node, generation, static_cast<uint32_t>(used)};
+    }
+}
+
+std::byte* OutgoingCells::at(const Place& place) const {
+    return data(place.node, place.generation) + place.offset;
+}
+
+void OutgoingCells::commit(const Place& place, uint64_t signature) {
+    Cell& written = cell(place.node, place.generation);
+    written.signature.fetch_add(signature, std::memory_order_relaxed);
+    written.word.fetch_sub(one_writer, std::memory_order_acq_rel);
+}
+
+std::optional<uint32_t> OutgoingCells::collecting(int node) const {
+    const uint32_t generation = ring(node).current.load(std::memory_order_acquire);
+    if (is_collecting(node, generation)) { return generation; }
+    return std::nullopt;
+}
+
+bool OutgoingCells::is_collecting(int node, uint32_t generation) const {
+    const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
+    return is_of(word, generation) && state_of(word) == open && (word & used_mask) > 0;
+}
+
+OutgoingCells::Times OutgoingCells::times(int node, uint32_t generation) const {
+    const Cell& place = cell(node, generation);
+    return {place.begun.load(std::memory_order_relaxed),
+            place.leaves_at.load(std::memory_order_relaxed)};
+}
+
+bool OutgoingCells::is_known(int node, uint32_t generation) const {
+    Cell& place = cell(node, generation);
+    const uint64_t signature = place.signature.load(std::memory_order_acquire);
+    if (!ring(node).known.knows(signature)) { return false; }
+    if (generation % tries != tries - 1) { return true; }
+    place.passed.store(signature, std::memory_order_relaxed);
+    return false;
+}
+
+void OutgoingCells::learn(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    const uint64_t signature = place.signature.load(std::memory_order_acquire);
+    const uint64_t passed = place.passed.load(std::memory_order_relaxed);
+    if (passed != 0 && passed != signature) { ring(node).known.mistaken(passed); }
+    ring(node).known.complete(signature);
+}
+
+/// From one state to another; writers are left alone.
+bool OutgoingCells::change(Cell& place, uint32_t generation, uint64_t from, uint64_t to) {
+    uint64_t word = place.word.load(std::memory_order_acquire);
+    while (is_of(word, generation) && state_of(word) == from) {
+        if (place.word.compare_exchange_weak(word, (word & ~state_mask) | to)) { return true; }
+    }
+    return false;
+}
+
+bool OutgoingCells::close(int node, uint32_t generation) {
+    if (!is_collecting(node, generation)) { return false; }
+    Cell& place = cell(node, generation);
+    if (!change(place, generation, open, closed)) { return false; }
+    // Others may be writing; they need nothing but the processor to finish.
+    while ((place.word.load(std::memory_order_acquire) & writers_mask) != 0) { sched_yield(); }
+    return true;
+}
+
+std::span<const std::byte> OutgoingCells::content(int node, uint32_t generation) const {
+    const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
+    return {data(node, generation), word & used_mask};
+}
+
+void OutgoingCells::keep(int node, uint32_t generation, double seconds) {
+    Cell& place = cell(node, generation);
+    place.kept.store(seconds, std::memory_order_relaxed);
+    change(place, generation, closed, kept);
+}
+
+void OutgoingCells::reopen(Cell& place, uint64_t word) {
+    place.begun.store(0, std::memory_order_relaxed);
+    place.leaves_at.store(0, std::memory_order_relaxed);
+    place.signature.store(0, std::memory_order_relaxed);
+    place.passed.store(0, std::memory_order_relaxed);
+    place.word.store(first_word(generation_of(word) + cells), std::memory_order_release);
+}
+
+void OutgoingCells::release(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    reopen(place, place.word.load(std::memory_order_acquire));
+}
+
+void OutgoingCells::returned(int node, uint32_t number) {
+    Cell& place = cell(node, number);
+    uint64_t word = place.word.load(std::memory_order_acquire);
+    while (true) {
+        const bool is_read = state_of(word) == kept_sending;
+        const uint64_t after = (word & ~state_mask) | (is_read ? returned_sending : closed);
+        if (!place.word.compare_exchange_weak(word, after)) { continue; }
+        if (!is_read) { reopen(place, word); }
+        return;
+    }
+}
+
+std::optional<uint32_t> OutgoingCells::kept_since(int node, double seconds) const {
+    for (uint32_t i = 0; i < cells; ++i) {
+        const Cell& place = cell(node, i);
+        const uint64_t word = place.word.load(std::memory_order_acquire);
+        const double since = place.kept.load(std::memory_order_relaxed);
+        if (state_of(word) == kept && since < seconds) { return generation_of(word); }
+    }
+    return std::nullopt;
+}
+
+bool OutgoingCells::send_again(int node, uint32_t generation) {
+    return change(cell(node, generation), generation, kept, kept_sending);
+}
+
+void OutgoingCells::sent_again(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    if (change(place, generation, kept_sending, kept_twice)) { return; }
+    reopen(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
+}
+
+} // namespace nodeaware

@@ -1,0 +1,105 @@
+#pragma once
+
+#include "runtime/mailboxes/known_containers.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace nodeaware {
+
+/// Memory in which the ranks of a node put together what they send to each other node, a few cells
+/// for each. Any of them may close a cell and send what it holds. What has been sent stays in its
+/// cell until the other node has it, so that it can be sent once more, another way.
+///
+/// A cell serves one container after the other, which are counted: generation g of a node lies in
+/// cell g % cells. Layout over memory that is given, zero at first.
+class OutgoingCells {
+  public:
+    static constexpr uint32_t cells = 4; ///< for each other node
+
+    OutgoingCells(int nodes, uint32_t cell_bytes) : nodes_(nodes), capacity_(cell_bytes) {}
+    uint64_t memory_bytes() const;
+    void attach(std::byte* memory) { memory_ = memory; }
+    /// By one rank, before any other uses it.
+    void initialize();
+
+    struct Place {
+        int node = 0;
+        uint32_t generation = 0;
+        uint32_t offset = 0;
+    };
+    /// Seconds of a clock that the node shares.
+    struct Times {
+        double now = 0;
+        double leaves_at = 0; ///< when it should have left
+    };
+    /// Reserves memory in the open cell for the node; the caller writes there and calls commit().
+    /// Nothing if none is free, or `full` is closed first.
+    std::optional<Place> reserve(int node, uint32_t bytes, const Times& times,
+                                 std::optional<uint32_t>* full);
+    std::byte* at(const Place& place) const;
+    /// `signature`: of what was written. Those of a container are added up.
+    void commit(const Place& place, uint64_t signature);
+
+    /// The generation that collects messages now, if it has any.
+    std::optional<uint32_t> collecting(int node) const;
+    bool is_collecting(int node, uint32_t generation) const;
+    /// When it was begun, and when it should have left.
+    Times times(int node, uint32_t generation) const;
+    /// It holds the same as some containers before that were complete. Now and then that is not
+    /// heeded, to see whether it still is all.
+    bool is_known(int node, uint32_t generation) const;
+    /// It is complete as it is.
+    void learn(int node, uint32_t generation);
+
+    /// True: the cell is the caller's, who looks at its content() and then calls keep() or
+    /// release().
+    bool close(int node, uint32_t generation);
+    std::span<const std::byte> content(int node, uint32_t generation) const;
+    /// It is being sent.
+    void keep(int node, uint32_t generation, double seconds);
+    /// It is not needed any more.
+    void release(int node, uint32_t generation);
+
+    /// The cell of a generation.
+    static uint32_t cell_of(uint32_t generation) { return generation % cells; }
+    /// The other node has what this cell kept.
+    void returned(int node, uint32_t cell);
+    /// Containers that are kept since before that time and have not been sent once more.
+    std::optional<uint32_t> kept_since(int node, double seconds) const;
+    /// True: the caller sends the content() once more and calls sent_again().
+    bool send_again(int node, uint32_t generation);
+    void sent_again(int node, uint32_t generation);
+
+  private:
+    struct alignas(64) Cell {
+        std::atomic<uint64_t> word{0};
+        std::atomic<double> begun{0};     ///< 0: not known
+        std::atomic<double> leaves_at{0}; ///< 0: not known
+        std::atomic<uint64_t> signature{0};
+        std::atomic<uint64_t> passed{0}; ///< a signature that was known, and not heeded
+        std::atomic<double> kept{0};
+    };
+    struct alignas(64) Ring {
+        std::atomic<uint32_t> current{0}; ///< generation
+        KnownContainers known;
+    };
+
+    Ring& ring(int node) const;
+    Cell& cell(int node, uint32_t generation) const;
+    std::byte* data(int node, uint32_t generation) const;
+    bool change(Cell& cell, uint32_t generation, uint64_t from, uint64_t to);
+    void reopen(Cell& cell, uint64_t word);
+
+    uint64_t node_bytes() const;
+
+    int nodes_;
+    uint64_t capacity_;
+    std::byte* memory_ = nullptr;
+};
+
+} // namespace nodeaware

@@ -1,0 +1,183 @@
+// mailboxes_test late | blocked | outside | finalize | testing
+//
+// Small messages of all ranks to all ranks on other nodes, while those whose memory they land in
+// have something else to do.
+
+#include "tests/mpi/harness.hpp"
+
+#include <array>
+#include <fcntl.h>
+#include <functional>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace nodeaware::test {
+
+namespace {
+
+constexpr int tag = 5;
+constexpr int done = 6;
+
+/// All ranks, or some.
+using Members = std::function<bool(int)>;
+
+class Program {
+  public:
+    explicit Program(Harness& harness) : harness_(harness) {
+        for (int i = 0; i < 24; ++i) { // then messages travel together
+            exchange(everybody);
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+    static bool everybody(int /*rank*/) { return true; }
+    int rank() const { return harness_.rank(); }
+    int size() const { return harness_.size(); }
+
+    /// Each of them sends to each other and receives from it.
+    void exchange(const Members& members, bool tests = false) {
+        ++round_;
+        if (!members(rank())) { return; }
+        const auto ranks = static_cast<size_t>(size());
+        std::vector<std::vector<char>> sent(ranks), received(ranks);
+        std::vector<MPI_Request> requests;
+        for (int peer = 0; peer < size(); ++peer) {
+            if (peer == rank() || !members(peer)) { continue; }
+            received[static_cast<size_t>(peer)].assign(length(peer, rank()), 0);
+            MPI_Irecv(received[static_cast<size_t>(peer)].data(),
+                      static_cast<int>(length(peer, rank())), MPI_CHAR, peer, tag, MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        }
+        for (int peer = 0; peer < size(); ++peer) {
+            if (peer == rank() || !members(peer)) { continue; }
+            sent[static_cast<size_t>(peer)].assign(length(rank(), peer), value(rank(), peer));
+            MPI_Isend(sent[static_cast<size_t>(peer)].data(),
+                      static_cast<int>(length(rank(), peer)), MPI_CHAR, peer, tag, MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        }
+        finish(requests, tests);
+        for (int peer = 0; peer < size(); ++peer) {
+            const auto& bytes = received[static_cast<size_t>(peer)];
+            harness_.expect(bytes == std::vector<char>(bytes.size(), value(peer, rank())),
+                            "round " + std::to_string(round_) + ", from " + std::to_string(peer));
+        }
+    }
+
+    /// Every rank in turn comes late.
+    void late() {
+        for (int i = 0; i < 40; ++i) {
+            if (i % size() == rank()) { usleep(20000); }
+            exchange(everybody);
+            if (i % 4 == 0) { MPI_Barrier(MPI_COMM_WORLD); }
+        }
+    }
+
+    /// Half of the ranks wait in a collective call of MPI meanwhile.
+    void blocked() {
+        for (int i = 0; i < 60; ++i) {
+            exchange([i](int rank) { return rank % 2 == i % 2; });
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+
+    /// One rank of each node is outside of MPI until all others have finished.
+    void outside() {
+        std::array<char, 64> name = {"/tmp/nodeaware_test_XXXXXX"};
+        if (rank() == 0) {
+            close(mkstemp(name.data()));
+            unlink(name.data());
+        }
+        PMPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+        if (!stays(rank())) {
+            struct stat found = {};
+            while (stat(name.data(), &found) != 0) { usleep(1000); }
+        }
+        for (int i = 0; i < 3; ++i) { exchange(stays); }
+        if (stays(rank())) {
+            meet(stays);
+            if (rank() == 1) { close(creat(name.data(), 0600)); }
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank() == 1) { unlink(name.data()); }
+    }
+
+    /// One rank of each node has finished for good.
+    void finalize() {
+        for (int i = 0; i < 30 && stays(rank()); ++i) { exchange(stays); }
+    }
+
+    /// Requests are tested until they are complete.
+    void testing() {
+        for (int i = 0; i < 40; ++i) {
+            exchange(everybody, true);
+            if (i % 4 == 0) { MPI_Barrier(MPI_COMM_WORLD); }
+        }
+    }
+
+  private:
+    /// All but one rank of each node, another one on each.
+    static bool stays(int rank) { return rank % 3 != rank / 3 % 3; }
+
+    static void finish(std::vector<MPI_Request>& requests, bool tests) {
+        const int count = static_cast<int>(requests.size());
+        if (!tests) {
+            MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+            return;
+        }
+        int flag = 0;
+        while (flag == 0) { MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE); }
+    }
+
+    /// The first of them knows that all have come, then all know it, by messages alone.
+    void meet(const Members& members) const {
+        int first = 0;
+        while (!members(first)) { ++first; }
+        int token = 0;
+        if (rank() != first) {
+            MPI_Send(&token, 1, MPI_INT, first, done, MPI_COMM_WORLD);
+            MPI_Recv(&token, 1, MPI_INT, first, done, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            return;
+        }
+        for (int peer = first + 1; peer < size(); ++peer) {
+            if (!members(peer)) { continue; }
+            MPI_Recv(&token, 1, MPI_INT, peer, done, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        for (int peer = first + 1; peer < size(); ++peer) {
+            if (!members(peer)) { continue; }
+            MPI_Send(&token, 1, MPI_INT, peer, done, MPI_COMM_WORLD);
+        }
+    }
+
+    static size_t length(int source, int destination) {
+        return static_cast<size_t>(20 + (source * 31 + destination * 17) % 180);
+    }
+    char value(int source, int destination) const {
+        return static_cast<char>(source * 29 + destination * 7 + round_);
+    }
+
+    Harness& harness_;
+    int round_ = 0;
+};
+
+} // namespace
+
+} // namespace nodeaware::test
+
+int main(int argc, char** argv) {
+    using namespace nodeaware::test;
+    Harness harness(&argc, &argv);
+    const std::string what = argc > 1 ? argv[1] : "";
+    Program program(harness);
+    if (what == "late") { program.late(); }
+    if (what == "blocked") { program.blocked(); }
+    if (what == "outside") { program.outside(); }
+    if (what == "testing") { program.testing(); }
+    if (what == "finalize") {
+        program.finalize();
+        // No call in which all ranks meet before.
+        const int failures = harness.failures();
+        MPI_Finalize();
+        return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    return harness.finish();
+}

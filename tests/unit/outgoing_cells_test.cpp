@@ -1,0 +1,346 @@
+#include "runtime/mailboxes/outgoing_cells.hpp"
+#include "runtime/progress/clock.hpp"
+#include "tests/unit/mailbox_items.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <random>
+#include <sched.h>
+#include <vector>
+
+namespace nodeaware::test {
+
+namespace {
+
+using container::Item;
+
+constexpr uint32_t capacity = 1024;
+constexpr uint32_t cells_of_node = OutgoingCells::cells;
+using Names = std::vector<uint64_t>;
+using Generation = std::optional<uint32_t>;
+
+class OutgoingCellsTest : public testing::Test {
+  protected:
+    OutgoingCellsTest() { cells.initialize(); }
+
+    /// The generation that took it.
+    Generation put(int rank, int to, uint64_t name, uint32_t bytes, uint64_t signature = 0) {
+        const auto place =
+            node[rank].reserve(to, static_cast<uint32_t>(container::size_of_item(bytes)),
+                               {static_cast<double>(name), 2.0 * static_cast<double>(name)}, &full);
+        if (!place) { return std::nullopt; }
+        write(node[rank].at(*place), {name, 0, bytes});
+        node[rank].commit(*place, signature);
+        return place->generation;
+    }
+    void keep_next(double seconds) {
+        const Generation generation = put(0, 0, 1, 8);
+        ASSERT_TRUE(generation && cells.close(0, *generation));
+        cells.keep(0, *generation, seconds);
+    }
+    /// Whether a container with these signatures is known.
+    bool is_known(const std::vector<uint64_t>& signatures, bool is_complete) {
+        const Generation first = put(0, 0, 1, 8, signatures.front());
+        for (size_t i = 1; i < signatures.size(); ++i) { put(1, 0, 1, 8, signatures[i]); }
+        const bool is_known = cells.is_known(0, *first);
+        if (is_complete) { cells.learn(0, *first); }
+        EXPECT_TRUE(cells.close(0, *first));
+        cells.release(0, *first);
+        return is_known;
+    }
+
+    Node<OutgoingCells> node{2, OutgoingCells(2, capacity)};
+    OutgoingCells& cells = node[0];
+    Generation full;
+};
+
+TEST_F(OutgoingCellsTest, MessagesOfAllRanksLeaveTogether) {
+    EXPECT_FALSE(cells.collecting(0));
+    const Generation first = put(0, 0, 5, 20);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(put(1, 0, 3, 0), first);
+    EXPECT_EQ(put(0, 0, 4, 100), first);
+    ASSERT_TRUE(put(1, 1, 9, 8));
+    OutgoingCells& other = node[1];
+    EXPECT_EQ(other.collecting(0), first);
+    EXPECT_TRUE(other.is_collecting(0, *first));
+    EXPECT_EQ(other.times(0, *first).now, 3);
+    EXPECT_EQ(other.times(0, *first).leaves_at, 6);
+    EXPECT_FALSE(other.close(0, *first + 1));
+    EXPECT_TRUE(other.close(0, *first));
+    EXPECT_FALSE(cells.close(0, *first));
+    EXPECT_FALSE(cells.collecting(0));
+    EXPECT_EQ(names_in(other.content(0, *first)), (Names{5, 3, 4}));
+    const Generation second = put(0, 0, 6, 8);
+    EXPECT_EQ(second, *first + 1);
+    EXPECT_EQ(names_in(other.content(0, *first)), (Names{5, 3, 4}));
+    EXPECT_EQ(names_in(cells.content(0, *second)), (Names{6}));
+    EXPECT_EQ(names_in(cells.content(1, *cells.collecting(1))), (Names{9}));
+}
+
+TEST_F(OutgoingCellsTest, ACellForgetsItsLastContainer) {
+    for (uint64_t name = 1; name < 20; ++name) {
+        const uint32_t generation = put(0, 0, name, 8, name).value();
+        EXPECT_EQ(cells.times(0, generation).now, name);
+        EXPECT_EQ(cells.times(0, generation).leaves_at, 2 * name);
+        EXPECT_EQ(names_in(cells.content(0, generation)), (Names{name}));
+        ASSERT_TRUE(cells.close(0, generation));
+        cells.release(0, generation);
+    }
+}
+
+TEST_F(OutgoingCellsTest, FullCellsAreReported) {
+    EXPECT_FALSE(put(0, 0, 1, capacity - 8)); // fits in none
+    EXPECT_FALSE(full);
+    const uint32_t half = capacity / 2 - sizeof(Item);
+    const Generation first = put(0, 0, 1, half);
+    ASSERT_EQ(put(1, 0, 2, half), first);
+    EXPECT_FALSE(full);
+    EXPECT_FALSE(put(0, 0, 3, 0));
+    EXPECT_EQ(full, first);
+    ASSERT_TRUE(cells.close(0, *first));
+    EXPECT_EQ(names_in(cells.content(0, *first)), (Names{1, 2}));
+    EXPECT_EQ(put(0, 0, 3, 0), *first + 1);
+    EXPECT_FALSE(full);
+}
+
+TEST_F(OutgoingCellsTest, NothingIsReservedWhileAllAreTaken) {
+    for (const bool looks : {true, false}) { // and takes note that they are taken
+        for (uint32_t i = 0; i < 3 * cells_of_node; ++i) {
+            std::vector<uint32_t> taken;
+            for (uint32_t cell = 0; cell < cells_of_node; ++cell) {
+                taken.push_back(put(0, 0, 1, 8).value());
+                ASSERT_TRUE(cells.close(0, taken.back()));
+                if ((taken.back() + i) % 2 == 0) { cells.keep(0, taken.back(), 1); }
+            }
+            if (looks) {
+                EXPECT_FALSE(put(1, 0, 2, 8));
+                EXPECT_FALSE(full);
+            }
+            ASSERT_TRUE(put(1, 1, 2, 8)); // another node
+            std::rotate(taken.begin(), taken.begin() + i % cells_of_node, taken.end());
+            const uint32_t next = *std::min_element(taken.begin(), taken.end()) + cells_of_node;
+            bool is_free = false;
+            for (const uint32_t generation : taken) {
+                if (!is_free && looks) { EXPECT_FALSE(put(1, 0, 2, 8)); }
+                if ((generation + i) % 2 == 0) {
+                    cells.returned(0, OutgoingCells::cell_of(generation));
+                } else {
+                    cells.release(0, generation);
+                }
+                is_free |= generation + cells_of_node == next;
+                if (is_free && looks) { EXPECT_EQ(put(1, 0, 2, 8), next); }
+            }
+            EXPECT_EQ(put(0, 0, 2, 8), next);
+            ASSERT_TRUE(cells.close(0, next));
+            cells.release(0, next);
+        }
+    }
+}
+
+TEST_F(OutgoingCellsTest, WhatIsKeptForLongIsSentOnceMore) {
+    keep_next(10);
+    keep_next(20);
+    EXPECT_FALSE(cells.kept_since(0, 10));
+    EXPECT_FALSE(cells.kept_since(1, 11));
+    EXPECT_EQ(cells.kept_since(0, 15), 0U);
+    EXPECT_FALSE(cells.send_again(0, 4));
+    EXPECT_TRUE(cells.send_again(0, 0));
+    EXPECT_FALSE(node[1].send_again(0, 0));
+    EXPECT_EQ(cells.kept_since(0, 25), 1U);
+    EXPECT_EQ(names_in(cells.content(0, 0)), (Names{1}));
+    cells.sent_again(0, 0);
+    EXPECT_FALSE(cells.kept_since(0, 15));
+    EXPECT_FALSE(cells.send_again(0, 0));
+    keep_next(30);
+    keep_next(30);
+    EXPECT_FALSE(put(0, 0, 2, 8));
+    cells.returned(0, 0);
+    EXPECT_EQ(put(0, 0, 2, 8), 4U);
+    EXPECT_FALSE(cells.send_again(0, 4));
+}
+
+TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreStaysMeanwhile) {
+    for (uint32_t cell = 0; cell < cells_of_node; ++cell) { keep_next(10); }
+    ASSERT_TRUE(cells.send_again(0, 0));
+    node[1].returned(0, 0);
+    EXPECT_FALSE(put(1, 0, 2, 8));
+    EXPECT_EQ(names_in(cells.content(0, 0)), (Names{1}));
+    cells.sent_again(0, 0);
+    EXPECT_EQ(put(1, 0, 2, 8), 4U);
+    EXPECT_EQ(put(1, 0, 3, 8), 4U);
+    EXPECT_EQ(names_in(cells.content(0, 4)), (Names{2, 3}));
+}
+
+TEST_F(OutgoingCellsTest, CompleteContainersAreLearned) {
+    EXPECT_FALSE(is_known({5, 6}, true));
+    EXPECT_FALSE(is_known({6, 5}, true));
+    EXPECT_TRUE(is_known({5, 6}, false));
+    EXPECT_TRUE(is_known({6, 5}, false));
+    EXPECT_FALSE(is_known({5}, false));
+    EXPECT_FALSE(is_known({5, 6, 1}, false));
+    ASSERT_TRUE(put(0, 1, 1, 8, 11));
+    EXPECT_FALSE(cells.is_known(1, 0)); // to the other node
+}
+
+TEST_F(OutgoingCellsTest, NowAndThenKnownOnesAreNotHeeded) {
+    for (int i = 0; i < 2; ++i) { is_known({5}, true); }
+    int heeded = 0;
+    for (int i = 0; i < 320; ++i) { heeded += is_known({5}, true) ? 1 : 0; }
+    EXPECT_EQ(heeded, 300);
+    for (int i = 0; i < 16; ++i) { is_known({5}, false); }
+    for (int i = 0; i < 16; ++i) { is_known({6}, true); } // has nothing to do with it
+    EXPECT_TRUE(is_known({5}, false) || is_known({5}, false));
+}
+
+TEST_F(OutgoingCellsTest, MistakesAreForgotten) {
+    for (int i = 0; i < 2; ++i) { is_known({5}, true); }
+    int tries = 0;
+    for (bool is_passed = false; !is_passed && tries < 40; ++tries) {
+        const uint32_t generation = put(0, 0, 1, 8, 5).value();
+        is_passed = !cells.is_known(0, generation);
+        put(1, 0, 1, 8, 6);
+        cells.learn(0, generation); // more has come
+        ASSERT_TRUE(cells.close(0, generation));
+        cells.release(0, generation);
+    }
+    EXPECT_LE(tries, 16);
+    EXPECT_FALSE(is_known({5}, false));
+    EXPECT_TRUE(is_known({5, 6}, false));
+}
+
+/// Ranks that put messages in, close cells, and find out that others have what was kept.
+class ManyRanks {
+  public:
+    explicit ManyRanks(bool sends_again) : sends_again_(sends_again) { node_[0].initialize(); }
+
+    void run() {
+        side_by_side(ranks, [this](int rank) { run(rank); });
+        for (int to = 0; to < nodes; ++to) {
+            if (const auto last = node_[0].collecting(to)) { close(node_[0], to, *last, false); }
+        }
+        EXPECT_EQ(std::count(left_.begin() + 1, left_.end(), 1), ranks * messages);
+        EXPECT_EQ(broken_, 0);
+    }
+
+  private:
+    static constexpr int ranks = 4;
+    static constexpr int nodes = 2;
+    static constexpr int messages = 2000;
+    struct Kept {
+        int to;
+        uint32_t generation;
+    };
+
+    void run(int rank) {
+        OutgoingCells& cells = node_[rank];
+        std::mt19937_64 random(static_cast<uint64_t>(rank));
+        for (int done = 0; done < messages && now() < deadline_;) {
+            const int to = static_cast<int>(random() % nodes);
+            const auto bytes = static_cast<uint32_t>(random() % 100);
+            const auto size = static_cast<uint32_t>(container::size_of_item(bytes));
+            Generation full;
+            if (const auto place = cells.reserve(to, size, {1, 2}, &full)) {
+                if (random() % 8 == 0) { sched_yield(); }
+                const int name = rank * messages + ++done;
+                write(cells.at(*place), {static_cast<uint64_t>(name), place->generation, bytes});
+                cells.commit(*place, 1);
+            } else if (full) {
+                close(cells, to, *full, true);
+            } else {
+                return_one(cells, random());
+                sched_yield();
+            }
+            const auto collecting = cells.collecting(to);
+            if (collecting && random() % 8 == 0) { close(cells, to, *collecting, random() % 2); }
+            if (random() % 8 == 0) { return_one(cells, random()); }
+            if (sends_again_) { send_again(cells, to); }
+        }
+    }
+    void close(OutgoingCells& cells, int to, uint32_t generation, bool keeps) {
+        if (!cells.close(to, generation)) { return; }
+        look_at(cells.content(to, generation), generation,
+                [&](const Item& item) { ++left_.at(item.name); });
+        if (!keeps) { return cells.release(to, generation); }
+        cells.keep(to, generation, 1);
+        const std::lock_guard lock(mutex_);
+        kept_.push_back({to, generation});
+    }
+    template <class Take>
+    void look_at(std::span<const std::byte> items, uint32_t generation, Take take) {
+        const bool is_well_formed = container::for_each_item(items, [&](const Item& item, auto b) {
+            if (item.destination != generation || !is_intact(item, b)) { ++broken_; }
+            take(item);
+        });
+        if (!is_well_formed || items.empty()) { ++broken_; }
+    }
+    void return_one(OutgoingCells& cells, uint64_t number) {
+        Kept one{};
+        {
+            const std::lock_guard lock(mutex_);
+            if (kept_.empty()) { return; }
+            std::swap(kept_[number % kept_.size()], kept_.back());
+            one = kept_.back();
+            kept_.pop_back();
+        }
+        cells.returned(one.to, OutgoingCells::cell_of(one.generation));
+    }
+    void send_again(OutgoingCells& cells, int to) {
+        const auto generation = cells.kept_since(to, 2);
+        if (!generation || !cells.send_again(to, *generation)) { return; }
+        look_at(cells.content(to, *generation), *generation, [](const Item&) {});
+        cells.sent_again(to, *generation);
+    }
+
+    bool sends_again_;
+    const double deadline_ = now() + 60;
+    Node<OutgoingCells> node_{ranks, OutgoingCells(nodes, capacity)};
+    std::vector<std::atomic<int>> left_ = std::vector<std::atomic<int>>(ranks * messages + 1);
+    std::atomic<int> broken_{0};
+    std::mutex mutex_;
+    std::vector<Kept> kept_;
+};
+
+TEST_F(OutgoingCellsTest, EveryMessageLeavesOnce) { ManyRanks(false).run(); }
+
+/// Returned by one rank while another finds that it was kept for too long.
+TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreIsReturnedOnce) {
+    constexpr uint32_t generations = 30000;
+    std::atomic<bool> is_over{false};
+    std::atomic<int> broken{0};
+    const auto keep_and_return = [&] {
+        for (uint32_t generation = 0; generation < generations && broken == 0; ++generation) {
+            Generation put_in = put(0, 0, generation + 1, 24);
+            for (; !put_in; put_in = put(0, 0, generation + 1, 24)) { sched_yield(); }
+            EXPECT_EQ(*put_in, generation);
+            if (*put_in != generation) { break; }
+            cells.close(0, generation);
+            cells.keep(0, generation, 1);
+            cells.returned(0, OutgoingCells::cell_of(generation));
+        }
+        is_over = true;
+    };
+    const auto send_again = [&] {
+        while (!is_over) {
+            const auto generation = node[1].kept_since(0, 2);
+            if (!generation || !node[1].send_again(0, *generation)) {
+                sched_yield();
+                continue;
+            }
+            const auto names = names_in(node[1].content(0, *generation));
+            broken += names == std::vector<uint64_t>{*generation + 1} ? 0 : 1;
+            node[1].sent_again(0, *generation);
+        }
+    };
+    side_by_side(2, [&](int rank) { rank == 0 ? keep_and_return() : send_again(); });
+    EXPECT_EQ(broken, 0);
+}
+
+TEST_F(OutgoingCellsTest, EveryMessageLeavesOnceIfSomeAreSentAgain) { ManyRanks(true).run(); }
+
+} // namespace
+
+} // namespace nodeaware::test
