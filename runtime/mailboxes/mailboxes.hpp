@@ -132,7 +132,8 @@ class Mailboxes : public WorkSource {
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();
-    bool close_and_send(int other, uint32_t generation);
+    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it.
+    bool close_and_send(int other, uint32_t generation, bool is_complete = false);
     void ask_for_cells(int other, uint32_t destination);
     void send_apart(int other, const container::Sorted& sorted);
     std::vector<container::Credit> take_credits(int other);

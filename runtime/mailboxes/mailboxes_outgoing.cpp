@@ -54,8 +54,9 @@ void Mailboxes::forget_sent() {
     });
 }
 
-bool Mailboxes::close_and_send(int other, uint32_t generation) {
+bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete) {
     if (!outgoing_cells_.close(other, generation)) { return false; }
+    if (is_complete) { outgoing_cells_.learn(other, generation); }
     const container::Sorted sorted = container::sort(outgoing_cells_.content(other, generation));
     const uint32_t cell = OutgoingCells::cell_of(generation);
     const bool is_for_several = sorted.parts.size() > 1;
@@ -120,8 +121,7 @@ void Mailboxes::close_ready() {
             continue;
         }
         if (!is_overdue && others_can_send(other)) { continue; }
-        if (is_complete) { outgoing_cells_.learn(other, *generation); }
-        if (!close_and_send(other, *generation)) { continue; }
+        if (!close_and_send(other, *generation, is_complete)) { continue; }
         has_closed = true;
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
