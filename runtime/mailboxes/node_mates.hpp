@@ -10,8 +10,8 @@ namespace nodeaware {
 /// What the ranks of a node know of each other: who may still have something to send. Layout over
 /// memory that is given, zero at first.
 ///
-/// A rank that makes the others wait in vain is excused for a while, longer each time, and less long
-/// each time that it waits with them.
+/// A rank that makes the others wait in vain is excused for a while, longer each time, and less
+/// long each time that it waits with them.
 class NodeMates {
   public:
     explicit NodeMates(int ranks) : ranks_(ranks) {}
