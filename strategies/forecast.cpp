@@ -156,6 +156,32 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
     }
 }
 
+/// Seconds for all exchanges of a node if each is like this pair's.
+double seconds_of_all_pairs(const PairTraffic& pair, const Strategy* strategy,
+                            const Parameters& parameters) {
+    PairCost cost(pair, parameters.costs);
+    if (strategy == nullptr) {
+        for (const Message& message : pair.messages) {
+            cost.add_message(message.source, message.destination, message.bytes);
+        }
+    } else {
+        cost.add_plan(strategy->plan(pair, parameters));
+    }
+    return cost.seconds();
+}
+
+/// `bytes` between all ranks of the first two nodes.
+PairTraffic uniform_pair(const Topology& topology, uint64_t bytes) {
+    PairTraffic pair{&topology, 0, 1, {}, {}};
+    for (const int source : topology.ranks_of(0)) {
+        for (const int destination : topology.ranks_of(1)) {
+            pair.blocks.push_back({source, static_cast<uint32_t>(pair.messages.size()), 1, bytes});
+            pair.messages.push_back({source, destination, 0, 0, bytes});
+        }
+    }
+    return pair;
+}
+
 } // namespace
 
 std::string name_of(const Candidate& candidate) {
@@ -183,31 +209,20 @@ double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
     const auto all = [&](const std::vector<PairTraffic>& pairs) {
         double sum = 0;
         for (const PairTraffic& pair : pairs) {
-            PairCost cost(pair, parameters.costs);
-            if (strategy == nullptr) {
-                for (const Message& message : pair.messages) {
-                    cost.add_message(message.source, message.destination, message.bytes);
-                }
-            } else {
-                cost.add_plan(strategy->plan(pair, parameters));
-            }
-            // The cost of all partners, if they are like this one.
-            sum += cost.seconds() / (pair.topology->nodes() - 1);
+            sum += seconds_of_all_pairs(pair, strategy, parameters) / (pair.topology->nodes() - 1);
         }
         return sum;
     };
     return std::max(all(traffic.outgoing), all(traffic.incoming));
 }
 
+double predicted_uniform_seconds(const Topology& topology, uint64_t bytes, const Strategy* strategy,
+                                 const Parameters& parameters) {
+    return seconds_of_all_pairs(uniform_pair(topology, bytes), strategy, parameters);
+}
+
 bool gathering_pays(const Topology& topology, uint64_t bytes, const Costs& costs) {
-    PairTraffic pair{&topology, 0, 1, {}, {}};
-    for (const int source : topology.ranks_of(0)) {
-        for (const int destination : topology.ranks_of(1)) {
-            pair.blocks.push_back({source, static_cast<uint32_t>(pair.messages.size()), 1, bytes});
-            pair.messages.push_back({source, destination, 0, 0, bytes});
-        }
-    }
-    return name_of(forecast(pair, costs).front()) != "standard";
+    return name_of(forecast(uniform_pair(topology, bytes), costs).front()) != "standard";
 }
 
 Plan plan_of(const PairTraffic& pair, const Candidate& candidate) {

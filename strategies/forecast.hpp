@@ -41,6 +41,11 @@ std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs);
 double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
                          const Parameters& parameters);
 
+/// The same for messages of `bytes` between all ranks, from the first two nodes: before any traffic
+/// is known.
+double predicted_uniform_seconds(const Topology& topology, uint64_t bytes, const Strategy* strategy,
+                                 const Parameters& parameters);
+
 /// True if gathering pays for messages of `bytes` between all ranks of the first two nodes: a
 /// choice before any traffic is known.
 bool gathering_pays(const Topology& topology, uint64_t bytes, const Costs& costs);

@@ -46,6 +46,15 @@ double agree(InnerCommunicator& inner, Operation operation, tuning::Learner& lea
     return learner.cost_of_learning() - before;
 }
 
+std::vector<double> uniform_predictions(const InnerCommunicator& inner, uint64_t bytes) {
+    std::vector<double> seconds;
+    for (const Strategy* strategy : candidate_strategies()) {
+        seconds.push_back(
+            predicted_uniform_seconds(inner.topology(), bytes, strategy, inner.parameters()));
+    }
+    return seconds;
+}
+
 } // namespace
 
 std::span<const Strategy* const> Selected::candidates() const {
@@ -70,9 +79,13 @@ tuning::Learner& Selection::learner(const InnerCommunicator& inner, Operation op
     // messages where it finds nothing to gather.
     const bool gathers = uniform_bytes == 0 ||
                          gathering_pays(inner.topology(), uniform_bytes, inner.parameters().costs);
-    return learners_
-        .try_emplace(key, candidate_names(), gathers ? model_candidate : native_candidate)
-        .first->second;
+    tuning::Learner& learner =
+        learners_.try_emplace(key, candidate_names(), gathers ? model_candidate : native_candidate)
+            .first->second;
+    // Calls that stay with MPI build no schedule, from which the others' times would be known. With
+    // none, they would never be tried, however wrong the model is about this machine.
+    if (!gathers) { learner.set_predictions(uniform_predictions(inner, uniform_bytes)); }
+    return learner;
 }
 
 Selected Selection::select(InnerCommunicator& inner, Operation operation, const Choice& choice,

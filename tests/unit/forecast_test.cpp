@@ -114,4 +114,17 @@ TEST(Forecast, PredictionsOfANodeCountAllItsPairs) {
     EXPECT_NEAR(three_step, forecast(pair.traffic(), parameters.costs).front().seconds, 1e-12);
 }
 
+TEST(Forecast, OfAnAllToAllIsThatOfANodeWhosePairsAreAlike) {
+    const Pair pair(2, 5000);
+    Parameters parameters;
+    parameters.costs = slow_network();
+    NodeTraffic traffic;
+    traffic.outgoing.push_back(pair.traffic());
+    for (const Strategy* strategy : {static_cast<const Strategy*>(nullptr),
+                                     find_strategy("standard"), find_strategy("three_step")}) {
+        EXPECT_NEAR(predicted_uniform_seconds(pair.topology(), 5000, strategy, parameters),
+                    predicted_seconds(traffic, strategy, parameters), 1e-12);
+    }
+}
+
 } // namespace nodeaware
