@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -78,6 +79,11 @@ class Communicator {
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
+
+    /// The same on all ranks, and no other communicator ever has it; 0: not known.
+    uint64_t name = 0;
+    /// How many have been made from this one, by their ranks.
+    std::map<uint64_t, uint64_t> made;
 
     /// Point-to-point messages; nullptr if they are of no interest.
     std::shared_ptr<Attachment> point_to_point;

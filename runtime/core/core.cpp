@@ -114,7 +114,6 @@ int meeting(abi::MPI_Comm comm, int result) {
     if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return result; }
     const int code = p2p::guarded(native(comm), [&] {
         Communicator::meeting(native(comm), library->world);
-        if (library->messages != nullptr) { library->messages->meeting(native(comm)); }
         return MPI_SUCCESS;
     });
     return code == MPI_SUCCESS ? result : code;
@@ -181,7 +180,7 @@ void stop() {
         if (library->messages != nullptr) { library->messages->close(); }
     });
     p2p::layer = nullptr;
-    guarded([&] { library->report.close(library->world, vote_counts::notes()); });
+    guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
     mpi.Group_free(&library->world.group);
     delete library;

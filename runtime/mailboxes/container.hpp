@@ -13,8 +13,9 @@ namespace nodeaware::container {
 struct Item {
     uint64_t name = 0;        ///< of the addressee; 0: to be skipped
     uint32_t destination = 0; ///< as numbered on its node
-    uint32_t bytes = 0;       ///< of the message
+    uint32_t bytes = 0;       ///< of the message; all_that_follows: it is the last
 };
+inline constexpr uint32_t all_that_follows = ~uint32_t{0};
 
 /// In front of all. Behind it come credits, then parts, then the items of the first part, ...
 struct Head {
@@ -76,9 +77,11 @@ bool nodeaware::container::for_each_item(std::span<const std::byte> items, Take 
         Item item;
         if (items.size() - at < sizeof item) { return false; }
         std::memcpy(&item, items.data() + at, sizeof item);
-        const uint64_t size = size_of_item(item.bytes);
+        const uint64_t left = items.size() - at - sizeof item;
+        const uint64_t bytes = item.bytes == all_that_follows ? left : item.bytes;
+        const uint64_t size = sizeof item + padded(bytes);
         if (items.size() - at < size) { return false; }
-        take(item, items.subspan(at + sizeof item, item.bytes));
+        take(item, items.subspan(at + sizeof item, bytes));
         at += size;
     }
     return true;

@@ -65,7 +65,7 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     : inner_(std::move(inner)), comm_(inner_->comm()), rank_(world.rank), topology_(world.node_of),
       node_(topology_.node_of(rank_)), local_(topology_.local_of(rank_)),
       senders_(static_cast<size_t>(topology_.ranks()), -1), mates_(topology_.ranks_on(node_)),
-      outgoing_cells_(0, 0), grants_(0, 0), incoming_cells_(0, 0, 0),
+      outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0), incoming_cells_(0, 0, 0),
       incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
     for (int rank = 0; rank < topology_.ranks(); ++rank) {
         if (topology_.node_of(rank) == node_) { continue; }
@@ -95,7 +95,9 @@ bool Mailboxes::create_memory(uint64_t limit) {
     incoming_cells_ = IncomingCells(static_cast<int>(rank_of_sender_.size()), here, cell_bytes_);
     const uint64_t outgoing_at = aligned(mates_.memory_bytes());
     const uint64_t grants_at = outgoing_at + aligned(outgoing_cells_.memory_bytes());
-    const uint64_t incoming_at = grants_at + aligned(grants_.memory_bytes());
+    expected_ = ExpectedTraffic(others, here);
+    const uint64_t expected_at = grants_at + aligned(grants_.memory_bytes());
+    const uint64_t incoming_at = expected_at + aligned(expected_.memory_bytes());
     const uint64_t bytes = incoming_at + aligned(incoming_cells_.memory_bytes());
     const LocalGroup group(comm_, topology_.ranks_of(node_), local_);
     memory_ = SharedMemory::create(group, bytes);
@@ -103,6 +105,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     mates_.attach(memory_.data());
     outgoing_cells_.attach(memory_.data() + outgoing_at);
     grants_.attach(memory_.data() + grants_at);
+    expected_.attach(memory_.data() + expected_at);
     incoming_cells_.attach(memory_.data() + incoming_at);
     if (local_ == 0) { outgoing_cells_.initialize(); }
     return true; // others use it after a call that all ranks take part in
@@ -112,7 +115,6 @@ Mailboxes::~Mailboxes() = default;
 
 void Mailboxes::add(Name name, Addressee& addressee) {
     addressees_[name] = &addressee;
-    mates_.takes_part(local_, 1);
     const auto early = early_.find(name);
     if (early == early_.end()) { return; }
     const std::vector<Message> messages = std::move(early->second);
@@ -123,7 +125,6 @@ void Mailboxes::add(Name name, Addressee& addressee) {
 void Mailboxes::remove(Name name) {
     addressees_.erase(name);
     removed_.insert(name);
-    mates_.takes_part(local_, -1);
 }
 
 /// Ends when every rank has told every other, directly or not, that it is here. Others wait for
@@ -159,12 +160,17 @@ void Mailboxes::close(Progress& progress) {
 }
 
 bool Mailboxes::is_busy() const {
-    return is_closing_ || mates_.anybody_takes_part() || !outgoing_.empty();
+    return is_closing_ || expects_messages_ || mates_.anybody_takes_part() || !outgoing_.empty() ||
+           incoming_cells_.granted() > 0;
+}
+
+void Mailboxes::receive_some() {
+    look();
+    incoming_.advance([this](const auto& message) { take_message(message); });
 }
 
 void Mailboxes::advance() {
-    incoming_.advance([this](const auto& message) { take_message(message); });
-    look();
+    receive_some();
     look_after_cells();
     close_ready();
     forget_sent();

@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/job/world.hpp"
+#include "runtime/mailboxes/expected_traffic.hpp"
 #include "runtime/mailboxes/grants.hpp"
 #include "runtime/mailboxes/incoming_cells.hpp"
 #include "runtime/mailboxes/incoming_messages.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/mailboxes/outgoing_messages.hpp"
 #include "runtime/memory/shared_memory.hpp"
 #include "runtime/progress/progress.hpp"
+#include "strategies/batches.hpp"
 #include "strategies/topology.hpp"
 #include "strategies/traffic.hpp"
 
@@ -59,8 +61,6 @@ class Mailboxes : public WorkSource {
         ~Addressee() = default;
     };
     using Name = uint64_t;
-    /// One that no other has; to be told to its other ranks.
-    Name new_name() { return uint64_t{static_cast<uint32_t>(rank_)} << 32 | ++names_; }
     void add(Name name, Addressee& addressee);
     void remove(Name name);
 
@@ -92,6 +92,29 @@ class Mailboxes : public WorkSource {
         return true;
     }
 
+    /// What this rank sends again and again to ranks of a communicator with those `members` (ranks
+    /// in MPI_COMM_WORLD), for its node to know.
+    void publish(const batches::Batch& batch, const std::vector<int>& members);
+    /// This node sends several messages to the node of that rank.
+    bool is_shared(int destination) const;
+    /// What the node's batches are thought to take.
+    batches::Forecast forecast() const;
+
+    /// Messages of this rank go through the cells (1), or do no more (-1).
+    void takes_part(int by) { mates_.takes_part(local_, by); }
+
+    /// Memory for a message that goes straight: `*at` is for its bytes, a multiple of 8.
+    static std::vector<std::byte> framed(Name name, uint64_t bytes, std::span<std::byte>* at);
+    // Send what is framed to a rank of MPI_COMM_WORLD. Throw MpiError.
+    void send(std::vector<std::byte> framed, int destination);
+    void send_at_once(const std::vector<std::byte>& framed, int destination) const;
+    /// The memory is in use until the request is complete.
+    MPI_Request begin_send(const std::vector<std::byte>& framed, int destination) const;
+
+    /// Messages may come to this rank at any time from now on, or not.
+    void expect(bool messages) { expects_messages_ = messages; }
+    /// Takes what has come for this rank.
+    void receive_some();
     /// Takes what has landed for this rank.
     void look();
 
@@ -170,6 +193,7 @@ class Mailboxes : public WorkSource {
     NodeMates mates_;
     OutgoingCells outgoing_cells_;
     Grants grants_;
+    ExpectedTraffic expected_;
     IncomingCells incoming_cells_;
     IncomingMessages incoming_;
     OutgoingMessages outgoing_;
@@ -185,8 +209,8 @@ class Mailboxes : public WorkSource {
     using Message = std::pair<std::shared_ptr<const std::byte>, uint64_t>;
     std::map<Name, std::vector<Message>> early_; ///< for addressees that are not there yet
     std::set<Name> removed_;
-    uint32_t names_ = 0;
     bool is_closing_ = false;
+    bool expects_messages_ = false;
     double waiting_since_ = 0;        ///< 0: does not wait
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;

@@ -1,5 +1,6 @@
 #include "runtime/mailboxes/mailboxes.hpp"
 #include "runtime/mailboxes/tags.hpp"
+#include "runtime/memory/elements.hpp"
 #include "runtime/progress/activity.hpp"
 #include "runtime/progress/clock.hpp"
 
@@ -10,6 +11,45 @@
 namespace nodeaware {
 
 using namespace mailbox_messages;
+
+void Mailboxes::publish(const batches::Batch& batch, const std::vector<int>& members) {
+    std::vector<ExpectedTraffic::Traffic> traffic(keepers_.size());
+    for (const batches::Stream& stream : batch.streams) {
+        if (stream.bytes > most_bytes_) { continue; }
+        const int rank = members[static_cast<size_t>(stream.destination)];
+        auto& sent = traffic[static_cast<size_t>(other_of(topology_.node_of(rank)))];
+        ++sent.messages;
+        sent.bytes += stream.bytes;
+    }
+    for (size_t i = 0; i < traffic.size(); ++i) {
+        expected_.set(static_cast<int>(i), local_, traffic[i]);
+    }
+}
+
+bool Mailboxes::is_shared(int destination) const {
+    return expected_.messages(other_of(topology_.node_of(destination))) > 1;
+}
+
+/// As if all messages of a rank to a node were of one size.
+batches::Forecast Mailboxes::forecast() const {
+    constexpr uint32_t most = 1024;
+    batches::NodeBatches shared(static_cast<size_t>(topology_.ranks_on(node_)));
+    for (size_t local = 0; local < shared.size(); ++local) {
+        batches::Batch batch{{}, 1};
+        for (int other = 0; other < static_cast<int>(keepers_.size()); ++other) {
+            const auto sent = expected_.of(other, static_cast<int>(local));
+            const auto& ranks = topology_.ranks_of(node_of_other(other));
+            for (uint32_t i = 0; i < std::min(sent.messages, most); ++i) {
+                batch.streams.push_back({ranks[i % ranks.size()], static_cast<int32_t>(i),
+                                         sent.bytes / sent.messages});
+            }
+        }
+        std::sort(batch.streams.begin(), batch.streams.end());
+        if (!batch.streams.empty()) { shared[local].push_back(std::move(batch)); }
+    }
+    return batches::forecast(shared, batches::containers_of(shared, topology_, most_bytes_),
+                             inner_->parameters().costs);
+}
 
 std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t bytes,
                                                        double patience) {
@@ -77,6 +117,31 @@ bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete)
     outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
                    first_cell_tag + static_cast<int>(*granted));
     return true;
+}
+
+std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<std::byte>* at) {
+    container::Item item{name, 0, container::all_that_follows};
+    std::vector<std::byte> framed(sizeof item + bytes);
+    std::memcpy(framed.data(), &item, sizeof item);
+    *at = std::span(framed).subspan(sizeof item);
+    return framed;
+}
+
+void Mailboxes::send(std::vector<std::byte> framed, int destination) {
+    outgoing_.send(std::move(framed), destination, apart_tag);
+}
+
+void Mailboxes::send_at_once(const std::vector<std::byte>& framed, int destination) const {
+    MPI_CALL(Send, framed.data(), static_cast<int>(framed.size()), MPI_BYTE, destination, apart_tag,
+             comm_);
+}
+
+MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int destination) const {
+    const Elements elements(framed.size());
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_CALL(Isend, framed.data(), elements.count(), elements.type(), destination, apart_tag, comm_,
+             &request);
+    return request;
 }
 
 /// To each receiver its own.

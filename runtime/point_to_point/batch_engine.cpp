@@ -1,5 +1,7 @@
 #include "runtime/point_to_point/batch_engine.hpp"
 
+#include "runtime/point_to_point/message_counts.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -20,32 +22,46 @@ std::shared_ptr<PendingSend> await_one(std::shared_ptr<PendingSend>& pending) {
 
 } // namespace
 
-BatchEngine::BatchEngine(std::shared_ptr<InnerCommunicator> inner,
-                         std::shared_ptr<Mailboxes> mailboxes, Payloads payloads, Settings settings)
-    : inner_(std::move(inner)), topology_(inner_->topology()), mailboxes_(std::move(mailboxes)),
-      settings_(std::move(settings)), comm_(inner_->comm()), rank_(inner_->rank()),
-      node_(topology_.node_of(rank_)),
-      receives_(settings_.self, topology_.ranks(), std::move(payloads)),
-      incoming_(comm_, settings_.tag), outgoing_(comm_),
-      credits_({.window = receives_.payloads().window()}),
-      sequences_(static_cast<size_t>(topology_.ranks()), 0) {
-    mailboxes_->add(settings_.name, *this);
+BatchEngine::BatchEngine(Owner& owner, std::shared_ptr<Mailboxes> mailboxes,
+                         std::shared_ptr<StraightMessages> payloads, Settings settings)
+    : owner_(&owner), mailboxes_(std::move(mailboxes)), payloads_(std::move(payloads)),
+      settings_(std::move(settings)),
+      receives_(settings_.self, settings_.members, payloads_,
+                [this](const wire::Arrived& note) { take_numbered(note); }),
+      credits_({.window = payloads_ == nullptr ? 0 : payloads_->window()}),
+      connections_(settings_.members.size()) {}
+
+void BatchEngine::open() { mailboxes_->add(settings_.name, *this); }
+
+BatchEngine::~BatchEngine() {
+    message_counts::add(counts_);
+    mailboxes_->remove(settings_.name);
+    if (handed_over_ > 0) { mailboxes_->takes_part(-1); }
 }
 
-BatchEngine::~BatchEngine() { mailboxes_->remove(settings_.name); }
+BatchEngine::Connection& BatchEngine::connection(int destination) {
+    auto& connection = connections_[static_cast<size_t>(destination)];
+    if (connection == nullptr) { connection = std::make_unique<Connection>(); }
+    return *connection;
+}
 
 void BatchEngine::write(const UserMemory& memory, const wire::Entry& entry, std::byte* to) {
     std::memcpy(to, &entry, sizeof entry);
-    pack_user_memory(memory, to + sizeof entry, comm_);
+    pack_user_memory(memory, to + sizeof entry, settings_.self);
+}
+
+/// Of the next message on the channel, if it may go straight.
+std::optional<int> BatchEngine::payload_tag(const Channel& channel) const {
+    const auto& connection = connections_[static_cast<size_t>(channel.first)];
+    if (payloads_ == nullptr || connection == nullptr) { return std::nullopt; }
+    return payloads_->tag(connection->part, channel.second, credits_.next(channel));
 }
 
 BatchEngine::Way BatchEngine::way_of(uint64_t bytes, const Channel& channel) const {
     const bool is_worth_a_copy = bytes <= surely_eager || (bytes <= settings_.bytes_worth_a_copy &&
                                                            credits_.may_copy(channel, bytes));
     if (is_worth_a_copy) { return Way::copied; }
-    const Payloads& payloads = receives_.payloads();
-    const bool may_go_straight = payloads.window() > 0 && credits_.may_go_straight(channel) &&
-                                 payloads.tag(channel.second, credits_.next(channel));
+    const bool may_go_straight = credits_.may_go_straight(channel) && payload_tag(channel);
     return may_go_straight ? Way::straight : Way::copied_without_credit;
 }
 
@@ -66,8 +82,8 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     const bool is_synchronous = mode == Mode::synchronous;
     const bool takes_credit = !is_straight && memory.bytes > surely_eager;
     const Credits::Mark mark = credits_.mark(channel, takes_credit ? memory.bytes : 0);
-    uint32_t& sequence = sequences_[static_cast<size_t>(destination)];
-    wire::Entry entry{rank_, tag, sequence, 0, memory.bytes};
+    uint32_t& sequence = connection(destination).sequence;
+    wire::Entry entry{settings_.rank, tag, sequence, 0, memory.bytes};
     if (is_straight) { entry.flags |= wire::straight; }
     if (mark.is_wanted || is_synchronous) { entry.flags |= wire::tells_match; }
     std::shared_ptr<PendingSend> pending;
@@ -86,18 +102,17 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
 /// Before anything else of the message, for MPI may refuse it.
 void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel, Mode mode,
                                std::shared_ptr<PendingSend>& pending) {
-    const Payloads& payloads = receives_.payloads();
-    const int tag = payloads.tag(channel.second, credits_.next(channel)).value_or(0);
+    const int tag = payload_tag(channel).value_or(0);
     std::vector<std::byte> copy;
     UserMemory sent = memory;
     const bool is_buffered = mode == Mode::buffered;
     if (is_buffered) {
         copy.resize(memory.bytes);
-        pack_user_memory(memory, copy.data(), comm_);
+        pack_user_memory(memory, copy.data(), settings_.self);
         sent = {copy.data(), static_cast<MPI_Count>(copy.size()), MPI_BYTE, copy.size(),
                 copy.data()};
     }
-    const MPI_Request request = payloads->send(sent, channel.first, tag);
+    const MPI_Request request = payloads_->send(sent, world(channel.first), tag);
     detached_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
     ++counts_.straight;
 }
@@ -115,34 +130,33 @@ void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool
 void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
                              bool is_blocking, std::shared_ptr<PendingSend>& pending) {
     const bool is_envelope = (entry.flags & wire::straight) != 0;
-    std::vector<std::byte> bytes(wire::size_of(entry));
-    write(is_envelope ? UserMemory{} : memory, entry, bytes.data());
+    std::span<std::byte> at;
+    std::vector<std::byte> bytes =
+        Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
+    write(is_envelope ? UserMemory{} : memory, entry, at.data());
     ++counts_.direct;
-    const batches::Stream stream{destination, entry.tag, memory.bytes};
-    if (settings_.learned.count(stream) == 0) { ++counts_.unexpected; }
-    if (!is_blocking || bytes.size() > surely_eager) {
-        outgoing_.send(std::move(bytes), destination, settings_.tag);
-        return;
+    if (owner_ != nullptr && !owner_->is_learned({destination, entry.tag, memory.bytes})) {
+        ++counts_.unexpected;
     }
-    // It has left when the call returns, as one by MPI would have.
-    const int size = static_cast<int>(bytes.size());
-    if (unsent_ == 0) {
-        MPI_CALL(Send, bytes.data(), size, MPI_BYTE, destination, settings_.tag, comm_);
+    if (!is_blocking || bytes.size() > surely_eager) {
+        mailboxes_->send(std::move(bytes), world(destination));
+    } else if (unsent_ == 0) { // it has left when the call returns, as one by MPI would have
+        mailboxes_->send_at_once(bytes, world(destination));
     } else { // which must leave, too, however long this one takes
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_CALL(Isend, bytes.data(), size, MPI_BYTE, destination, settings_.tag, comm_, &request);
+        const MPI_Request request = mailboxes_->begin_send(bytes, world(destination));
         detached_.add(request, std::move(bytes), await_one(pending));
     }
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
-    const bool is_learned = settings_.learned.count({destination, entry.tag, entry.bytes}) > 0;
-    if (sends_at_once_ || !is_learned || entry.bytes > settings_.most_gathered) { return false; }
-    const uint64_t kind =
-        mix(mix(static_cast<uint64_t>(rank_), static_cast<uint64_t>(entry.tag)), entry.bytes);
-    const int world_rank = inner_->members()[static_cast<size_t>(destination)];
-    const bool is_in = mailboxes_->put(settings_.name, world_rank, kind, wire::size_of(entry),
-                                       settings_.timeout_seconds,
+    if (sends_at_once_ || owner_ == nullptr || entry.bytes > settings_.most_gathered) {
+        return false;
+    }
+    if (!owner_->is_learned({destination, entry.tag, entry.bytes})) { return false; }
+    const auto from = static_cast<uint64_t>(settings_.rank);
+    const uint64_t kind = mix(mix(from, static_cast<uint64_t>(entry.tag)), entry.bytes);
+    const bool is_in = mailboxes_->put(settings_.name, world(destination), kind,
+                                       wire::size_of(entry), owner_->patience(),
                                        [&](std::byte* where) { write(memory, entry, where); });
     if (!is_in) { return false; }
     ++counts_.contributed;
@@ -155,37 +169,31 @@ void BatchEngine::left(bool is_late) {
     if (is_late) { ++counts_.late; }
 }
 
-void BatchEngine::send_note(const wire::Entry& entry, int destination) {
-    std::vector<std::byte> bytes(sizeof entry);
-    std::memcpy(bytes.data(), &entry, sizeof entry);
-    outgoing_.send(std::move(bytes), destination, settings_.tag);
+void BatchEngine::send_note(wire::Entry entry, int destination,
+                            std::span<const std::byte> bytes) {
+    entry.source = settings_.rank;
+    entry.bytes = bytes.size();
+    std::span<std::byte> at;
+    std::vector<std::byte> framed =
+        Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
+    std::memcpy(at.data(), &entry, sizeof entry);
+    if (!bytes.empty()) { std::memcpy(at.data() + sizeof entry, bytes.data(), bytes.size()); }
+    mailboxes_->send(std::move(framed), world(destination));
 }
 
 void BatchEngine::receive(const std::shared_ptr<Receive>& receive) {
     receives_.is_back();
     // What is here already is taken without a look at MPI, which may yield the processor.
-    if (receives_.find(receive->source, receive->tag) == nullptr) {
-        mailboxes_->look();
-        receive_some();
-    }
+    if (receives_.find(receive->source, receive->tag) == nullptr) { mailboxes_->receive_some(); }
     receives_.post(receive);
     acknowledge();
 }
 
 void BatchEngine::progress() {
     receives_.is_back();
-    receive_some();
     receives_.advance();
     acknowledge();
-    outgoing_.advance();
     detached_.advance();
-}
-
-void BatchEngine::receive_some() {
-    incoming_.advance([this](const IncomingMessages::Message& message) {
-        wire::take_apart(message.bytes, message.size,
-                         [this](wire::Arrived arrived) { take_one(std::move(arrived)); });
-    });
 }
 
 void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {
@@ -193,39 +201,39 @@ void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t s
 }
 
 void BatchEngine::take_one(wire::Arrived message) {
-    if ((message.entry.flags & (wire::acknowledgement | wire::announcement)) == 0) {
-        receives_.arrive(std::move(message));
-    } else {
-        take_note(message.entry);
+    const wire::Entry& entry = message.entry;
+    if ((entry.flags & wire::acknowledgement) != 0) { return take_acknowledgement(entry); }
+    if ((entry.flags & wire::announcement) != 0) { return take_announcement(entry); }
+    if (wire::is_message(entry) || wire::is_note(entry)) {
+        return receives_.arrive(std::move(message));
     }
+    take_control(message);
 }
 
-void BatchEngine::take_note(const wire::Entry& entry) {
-    if ((entry.flags & wire::acknowledgement) != 0) {
-        const auto found = untold_.find(number_of(entry.source, entry.sequence));
-        if (found == untold_.end()) { return; }
-        const Untold told = std::move(found->second);
-        untold_.erase(found);
-        credits_.note_matched(told.mark);
-        if (told.pending != nullptr) { told.pending->settle(); }
-        return;
-    }
+void BatchEngine::take_acknowledgement(const wire::Entry& entry) {
+    const auto found = untold_.find(number_of(entry.source, entry.sequence));
+    if (found == untold_.end()) { return; }
+    const Untold told = std::move(found->second);
+    untold_.erase(found);
+    if (told.counts) { credits_.note_matched(told.mark); }
+    if (told.pending != nullptr) { told.pending->settle(); }
+}
+
+void BatchEngine::take_announcement(const wire::Entry& entry) {
     const Channel channel{entry.source, entry.tag};
     uint32_t& announced = announced_[channel];
     announced = std::max(announced, entry.sequence);
     std::vector<std::shared_ptr<PendingSend>> over;
     for (auto& [number, untold] : untold_) {
-        const bool will_match = untold.mark.channel == channel && untold.mark.number < announced;
+        const bool will_match = untold.counts && untold.mark.channel == channel &&
+                                untold.mark.number < announced;
         if (will_match && untold.pending != nullptr) { over.push_back(std::move(untold.pending)); }
     }
     for (const auto& pending : over) { pending->settle(); }
 }
 
 void BatchEngine::announce() {
-    for (wire::Entry entry : receives_.announcements()) {
-        const int sender = std::exchange(entry.source, rank_);
-        send_note(entry, sender);
-    }
+    for (const wire::Entry& entry : receives_.announcements()) { send_note(entry, entry.source); }
 }
 
 void BatchEngine::acknowledge() {
@@ -233,7 +241,7 @@ void BatchEngine::acknowledge() {
     std::vector<wire::Entry> list;
     list.swap(receives_.to_acknowledge());
     for (const wire::Entry& matched : list) {
-        send_note({rank_, 0, matched.sequence, wire::acknowledgement, 0}, matched.source);
+        send_note({0, 0, matched.sequence, wire::acknowledgement, 0}, matched.source);
     }
 }
 
@@ -242,7 +250,11 @@ void BatchEngine::flush() {
     receives_.open(surely_eager);
     announce();
     acknowledge();
-    if (receives_.has_posted_wildcard()) { has_waiting_wildcard_ = true; }
+}
+
+void BatchEngine::communicator_freed() {
+    owner_ = nullptr;
+    receives_.communicator_freed();
 }
 
 bool BatchEngine::is_idle() const { return has_sent() && untold_.empty() && receives_.is_idle(); }

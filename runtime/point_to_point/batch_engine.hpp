@@ -1,22 +1,21 @@
 #pragma once
 
-#include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/mailboxes/mailboxes.hpp"
 #include "runtime/point_to_point/credits.hpp"
 #include "runtime/point_to_point/detached_sends.hpp"
 #include "runtime/point_to_point/receives.hpp"
 #include "strategies/batches.hpp"
+#include "strategies/topology.hpp"
 
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 namespace nodeaware {
 
-/// Moves all messages between nodes of one communicator, from the vote of its ranks on. Messages of
-/// learned batches leave together with others of the node (Mailboxes), large ones straight
-/// (StraightMessages), others by themselves.
+/// Moves the messages between nodes of one communicator, connection by connection as they are
+/// handed over (handover.hpp). Messages of learned batches leave together with others of the node
+/// (Mailboxes), large ones straight (StraightMessages), others by themselves.
 ///
 /// Why no program can wait for ever that would not without us: a send of a message that is copied
 /// is over when its bytes have been copied, and have left if MPI lets go of them without their
@@ -26,39 +25,77 @@ namespace nodeaware {
 /// its receiver does, or that ranks do which are away. Senders that do wait for their receiver,
 /// MPI_Ssend, get an acknowledgement when their message is matched; and before a rank may block
 /// elsewhere in MPI it announces the receives that it has posted, so that they need not wait for it
-/// to come back.
+/// to come back. Nobody waits for a handover.
 class BatchEngine final : public Mailboxes::Addressee {
   public:
     using Mode = PersistentRequest::Mode;
 
-    struct Settings {
-        Mailboxes::Name name = 0; ///< the same on all ranks
-        double timeout_seconds = 0;
-        MPI_Comm self = MPI_COMM_NULL; ///< of this rank alone
-        int tag = 0;                   ///< of its messages on the inner communicator
-        uint64_t most_gathered = 0;    ///< bytes of a message that travels with others
-        uint64_t bytes_worth_a_copy = surely_eager;
-        /// Streams of this rank in learned batches.
-        std::set<batches::Stream> learned;
+    /// Who knows what the application does on the communicator.
+    class Owner {
+      public:
+        /// It is known what receives posted in MPI will take.
+        virtual bool knows_receives(bool for_synchronous) const = 0;
+        /// The program waits in sends for its receivers.
+        virtual bool is_synchronous() const = 0;
+        /// It is sent again and again, together with others.
+        virtual bool is_learned(const batches::Stream& stream) const = 0;
+        /// Seconds that a message waits for others at most.
+        virtual double patience() const = 0;
+        /// There is something to look after from now on.
+        virtual void is_active() = 0;
+
+      protected:
+        Owner() = default;
+        Owner(const Owner&) = default;
+        Owner& operator=(const Owner&) = default;
+        ~Owner() = default;
     };
 
-    /// What happened, for the vote and the report.
+    struct Settings {
+        Mailboxes::Name name = 0;      ///< the same on all ranks
+        MPI_Comm self = MPI_COMM_NULL; ///< of this rank alone
+        int rank = 0;
+        std::vector<int> members;   ///< ranks in MPI_COMM_WORLD
+        uint64_t most_gathered = 0; ///< bytes of a message that travels with others
+        uint64_t bytes_worth_a_copy = surely_eager;
+    };
+
+    /// What happened, for the report.
     struct Counts {
         uint64_t contributed = 0;
         uint64_t direct = 0;
         uint64_t straight = 0;   ///< of these, from memory to memory
         uint64_t unexpected = 0; ///< of these, not as learned
         uint64_t late = 0;       ///< of those contributed, left after the time limit
+        uint64_t proposed = 0;   ///< connections
+        uint64_t declined = 0;
+        uint64_t given_up = 0;
+        uint64_t handed_over = 0;
+        uint64_t returned = 0;
     };
 
-    BatchEngine(std::shared_ptr<InnerCommunicator> inner, std::shared_ptr<Mailboxes> mailboxes,
-                Payloads payloads, Settings settings);
+    /// `payloads`: nullptr if no message goes straight.
+    BatchEngine(Owner& owner, std::shared_ptr<Mailboxes> mailboxes,
+                std::shared_ptr<StraightMessages> payloads, Settings settings);
     BatchEngine(const BatchEngine&) = delete;
     BatchEngine& operator=(const BatchEngine&) = delete;
     ~BatchEngine();
 
-    /// True if messages between this rank and `peer` are the engine's.
-    bool owns(int peer) const { return topology_.node_of(peer) != node_; }
+    /// Messages of other ranks may come from now on; some may be here.
+    void open();
+
+    int size() const { return static_cast<int>(settings_.members.size()); }
+    /// Messages to that rank go by the library.
+    bool sends_to(int destination) const {
+        const auto& connection = connections_[static_cast<size_t>(destination)];
+        return connection != nullptr && connection->sender.is_by_library();
+    }
+    /// A message goes by MPI; before anything else may happen to the connection.
+    void sent_by_mpi(int destination, int tag);
+    /// Proposes to hand over, if it is time.
+    void propose(int destination);
+    /// Asks for all connections back, if they are quiet.
+    void leave();
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
@@ -66,7 +103,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     std::shared_ptr<PendingSend> send(const UserMemory& memory, int destination, int tag, Mode mode,
                                       bool is_blocking);
 
-    /// Posts a receive from another node, or from anywhere.
+    /// Posts a receive of a rank that receives().concerns().
     void receive(const std::shared_ptr<Receive>& receive);
     Receives& receives() { return receives_; }
 
@@ -81,16 +118,20 @@ class BatchEngine final : public Mailboxes::Addressee {
     bool has_unsent() const { return unsent_ > 0; }
     void take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) override;
     void left(bool is_late) override;
-    /// A receive with wildcards was posted at such a moment; those cannot be announced.
-    bool had_waiting_wildcard() const { return has_waiting_wildcard_; }
+    /// The communicator is gone for the application.
+    void communicator_freed();
 
     /// Nothing is under way on this rank.
     bool is_idle() const;
+    /// Nor may be.
+    bool is_active() const {
+        return outgoing_connections_ + receives_.connections() > 0 || !is_idle();
+    }
+    /// Connections whose messages this rank sends by the library.
+    int outgoing_connections() const { return handed_over_; }
     /// All sends of this rank have left its memory.
-    bool has_sent() const { return outgoing_.empty() && detached_.empty() && unsent_ == 0; }
-    const std::vector<uint32_t>& sent() const { return sequences_; } ///< messages by destination
+    bool has_sent() const { return detached_.empty() && unsent_ == 0; }
     const Counts& counts() const { return counts_; }
-    InnerCommunicator& inner() const { return *inner_; }
 
   private:
     enum class Way {
@@ -101,9 +142,18 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// A message whose receiver is to tell that it is matched.
     struct Untold {
         Credits::Mark mark;
+        bool counts = true;                   ///< not numbered anew since
         std::shared_ptr<PendingSend> pending; ///< who waits for that
     };
+    struct Connection {
+        handover::Sender sender;
+        int part = StraightMessages::no_part;
+        uint32_t sequence = 0; ///< of what the library sends next
+    };
 
+    Connection& connection(int destination);
+    int world(int rank) const { return settings_.members[static_cast<size_t>(rank)]; }
+    std::optional<int> payload_tag(const Channel& channel) const;
     Way way_of(uint64_t bytes, const Channel& channel) const;
     void send_payload(const UserMemory& memory, const Channel& channel, Mode mode,
                       std::shared_ptr<PendingSend>& pending);
@@ -113,30 +163,38 @@ class BatchEngine final : public Mailboxes::Addressee {
                     bool is_blocking, std::shared_ptr<PendingSend>& pending);
     bool contribute(const UserMemory& memory, const wire::Entry& entry, int destination);
     void write(const UserMemory& memory, const wire::Entry& entry, std::byte* to);
-    void send_note(const wire::Entry& entry, int destination);
-    void receive_some();
+    void send_note(wire::Entry entry, int destination, std::span<const std::byte> bytes = {});
     void acknowledge();
     void announce();
     void take_one(wire::Arrived message);
-    void take_note(const wire::Entry& entry);
+    void take_acknowledgement(const wire::Entry& entry);
+    void take_announcement(const wire::Entry& entry);
 
-    std::shared_ptr<InnerCommunicator> inner_;
-    const Topology& topology_;
+    // Handovers, in handover_notes.cpp.
+    void take_control(const wire::Arrived& note);
+    void take_numbered(const wire::Arrived& note);
+    void send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes = {});
+    void take_proposal(int source, bool is_synchronous);
+    void take_answer(int source, const wire::Answer& answer);
+    void go_on(int destination, handover::Sender::Next next);
+    void hand_over(int destination);
+    void take_confirmation(int source, uint32_t sequence);
+    void number_anew(int destination);
+    void count_outgoing(int by);
+
+    Owner* owner_; ///< nullptr: the communicator has been freed
     std::shared_ptr<Mailboxes> mailboxes_;
+    std::shared_ptr<StraightMessages> payloads_;
     Settings settings_;
-    MPI_Comm comm_; ///< of the library
-    int rank_;
-    int node_;
     Receives receives_;
-    IncomingMessages incoming_;
-    OutgoingMessages outgoing_;
     DetachedSends detached_; ///< payloads, and what blocking sends wait for
     Credits credits_;
-    std::vector<uint32_t> sequences_;
+    std::vector<std::unique_ptr<Connection>> connections_; ///< by destination, once it is sent to
+    int outgoing_connections_ = 0;                         ///< that are not MPI's alone
+    int handed_over_ = 0;
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
-    bool has_waiting_wildcard_ = false;
     bool sends_at_once_ = false;
     Counts counts_;
 };

@@ -1,7 +1,6 @@
 #include "runtime/point_to_point/batch_learner.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace nodeaware {
@@ -32,11 +31,13 @@ void BatchLearner::finish() {
     if (current_.empty()) { return; }
     ++recent_;
     seconds_ += last_completion_ - first_post_;
+    last_ = none;
     std::sort(current_.begin(), current_.end());
     const auto known = std::find_if(batches_.begin(), batches_.end(),
                                     [&](const auto& batch) { return batch.streams == current_; });
     if (known != batches_.end() && !overflow_) {
-        ++known->repetitions;
+        if (++known->repetitions == 2) { learned_.insert(current_.begin(), current_.end()); }
+        last_ = static_cast<size_t>(known - batches_.begin());
     } else {
         ++recent_new_;
         if (!overflow_) { remember(current_); }
@@ -56,23 +57,19 @@ void BatchLearner::remember(std::vector<Stream> streams) {
     batches_.push_back({std::move(streams), 1});
 }
 
-std::vector<batches::Batch> BatchLearner::repeated() const {
-    std::vector<batches::Batch> repeated;
-    std::copy_if(batches_.begin(), batches_.end(), std::back_inserter(repeated),
-                 [](const auto& batch) { return batch.repetitions >= 2; });
-    return repeated;
-}
-
 bool BatchLearner::is_stable() const { return recent_new_ * 10 <= recent_; }
 
 void BatchLearner::begin_period() {
     recent_ = 0;
     recent_new_ = 0;
     seconds_ = 0;
+    last_ = none;
     std::erase_if(batches_, [](const auto& batch) { return batch.repetitions == 0; });
-    for (batches::Batch& batch : batches_) { batch.repetitions = 0; }
+    learned_.clear();
+    for (batches::Batch& batch : batches_) {
+        if (batch.repetitions >= 2) { learned_.insert(batch.streams.begin(), batch.streams.end()); }
+        batch.repetitions = 0;
+    }
 }
-
-void BatchLearner::forget() { *this = BatchLearner(); }
 
 } // namespace nodeaware

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace nodeaware {
@@ -24,8 +25,13 @@ class BatchLearner {
     /// A completion call has returned.
     void complete(double seconds);
 
-    /// Kinds of batches that were seen at least twice in this period, by their first occurrence.
-    std::vector<batches::Batch> repeated() const;
+    /// The last batch with messages that is complete, if it is remembered; valid until the next
+    /// call. It repeats if it was seen twice in this period.
+    const batches::Batch* last() const {
+        return last_ < batches_.size() ? &batches_[last_] : nullptr;
+    }
+    /// It belongs to a batch that repeats, in this period or the last one.
+    bool is_learned(const Stream& stream) const { return learned_.count(stream) > 0; }
 
     /// True if nearly all recent batches were seen before.
     bool is_stable() const;
@@ -35,17 +41,18 @@ class BatchLearner {
     uint64_t recent() const { return recent_; }
     /// Begins a new period for what is recent, and forgets what was not seen in the last one.
     void begin_period();
-    /// Forgets everything.
-    void forget();
 
   private:
     void finish();
     void remember(std::vector<Stream> streams);
 
+    static constexpr size_t none = ~size_t{0};
     static constexpr size_t most_batches = 256;
     static constexpr size_t most_streams = 4096; ///< of one batch
 
     std::vector<batches::Batch> batches_; ///< with repetitions in this period
+    std::set<Stream> learned_;
+    size_t last_ = none;
     std::vector<Stream> current_;
     bool has_completed_ = false;
     bool overflow_ = false;

@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/credits.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace nodeaware {
 
@@ -56,6 +57,14 @@ void Credits::note_matched(const Mark& mark) {
     const uint64_t copied = std::max(sent.copied_matched, mark.copied);
     outstanding_ -= copied - sent.copied_matched;
     sent.copied_matched = copied;
+}
+
+void Credits::forget(int destination) {
+    auto sent = channels_.lower_bound({destination, std::numeric_limits<int>::min()});
+    while (sent != channels_.end() && sent->first.first == destination) {
+        outstanding_ -= sent->second.copied - sent->second.copied_matched;
+        sent = channels_.erase(sent);
+    }
 }
 
 } // namespace nodeaware

@@ -42,6 +42,10 @@ class Credits {
     Mark mark(const Channel& channel, uint64_t copied) const;
     void note_sent(const Mark& mark);
     void note_matched(const Mark& mark);
+    /// A message that is numbered with the others and that MPI has.
+    void note_sent_by_mpi(const Channel& channel) { ++channels_[channel].messages; }
+    /// The messages to a rank are numbered anew; nothing is known of those before.
+    void forget(int destination);
 
     uint64_t outstanding() const { return outstanding_; }
 

@@ -102,15 +102,16 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
          NativeCall native_call) {
     return guarded(sent.comm, [&] {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
+        if (communicator != nullptr) { communicator->post(); } // handovers may begin here
         if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer) ||
             check_both(sent, received) != MPI_SUCCESS) {
             layer->progress.before_blocking();
-            if (communicator != nullptr) { communicator->post(); }
             MPI_Status own;
             MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
             const int result = native_call(told);
             if (result == MPI_SUCCESS) {
                 transfers::note_sent(*layer, sent);
+                transfers::note_blocking_receive(*layer, received);
                 transfers::note_received(*layer, received, *told);
             }
             return result;
@@ -294,22 +295,23 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
         CommunicatorMessages* const communicator = layer->find(native(comm));
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        if (communicator == nullptr || communicator->engine() == nullptr) {
-            layer->progress.advance();
+        const auto by_mpi = [&] {
             const int result = mpi.Improbe(source, tag, native(comm), flag, native(message), told);
             if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
                 told->MPI_SOURCE >= 0) {
-                communicator->note_receive(told->MPI_SOURCE, told->MPI_TAG); // matched now
+                communicator->note_probed_in_mpi(told->MPI_SOURCE, told->MPI_TAG);
             }
             return result;
+        };
+        if (communicator == nullptr || !communicator->concerns_engine(MPI_PROC_NULL, source)) {
+            layer->progress.advance();
+            return by_mpi();
         }
         bool is_ours = false;
         const int result =
             transfers::probe(*layer, source, tag, native(comm), flag, told, &is_ours);
         if (result != MPI_SUCCESS || *flag == 0) { return result; }
-        if (!is_ours) {
-            return mpi.Improbe(source, tag, native(comm), flag, native(message), told);
-        }
+        if (!is_ours) { return by_mpi(); }
         const std::shared_ptr<BatchEngine> engine = communicator->engine();
         const auto found = engine->receives().extract(source, tag);
         *flag = found ? 1 : 0;

@@ -67,17 +67,14 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
         if (nonblocking == nullptr || is_over_at_once || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
-        } else {
-            MPI_Request request = MPI_REQUEST_NULL;
-            result =
-                (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
-            if (result == MPI_SUCCESS) {
-                result =
-                    transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
-            }
+            if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
+            return result;
         }
-        if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
-        return result;
+        MPI_Request request = MPI_REQUEST_NULL;
+        result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
+        if (result != MPI_SUCCESS) { return result; }
+        transfers::note_sent(*layer, message);
+        return transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
     });
 }
 
@@ -93,7 +90,9 @@ int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int
         }
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
                                     native(request));
-        if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
+        if (result != MPI_SUCCESS) { return result; }
+        transfers::note_sent(*layer, message);
+        layer->requests.recent.add({*native(request), nullptr, 0, 0}); // MPI uses handles again
         return result;
     });
 }
@@ -112,15 +111,17 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
         if (is_over_at_once || !layer->progress.is_busy()) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+            if (is_refused(result)) { return result; }
+            transfers::note_blocking_receive(*layer, message);
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
-            if (result == MPI_SUCCESS) {
-                result = transfers::wait_native(*layer, &request, told, message.comm);
-            }
+            if (result != MPI_SUCCESS) { return result; }
+            transfers::note_blocking_receive(*layer, message);
+            result = transfers::wait_native(*layer, &request, told, message.comm);
         }
-        if (result == MPI_SUCCESS) { transfers::note_received(*layer, message, *told); }
+        transfers::note_received(*layer, message, *told);
         return result;
     });
 }

@@ -11,6 +11,19 @@
 
 namespace nodeaware {
 
+namespace {
+
+/// Which no other communicator of these ranks has.
+constexpr uint64_t name_of_world = 1;
+
+uint64_t hash_of(const std::vector<int>& ranks) {
+    uint64_t hash = ranks.size();
+    for (const int rank : ranks) { hash = mix(hash, static_cast<uint64_t>(rank)); }
+    return hash;
+}
+
+} // namespace
+
 bool MessageLayer::is_wanted(const World& world) {
     if (world.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
         return false;
@@ -21,7 +34,12 @@ bool MessageLayer::is_wanted(const World& world) {
 
 MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress)
     : requests(requests), progress(progress), world_(world), mailboxes_(Mailboxes::create(world)) {
-    if (mailboxes_ != nullptr) { progress.add(*mailboxes_); }
+    if (mailboxes_ == nullptr) { return; }
+    progress.add(*mailboxes_);
+    Communicator& communicator = Communicator::of(MPI_COMM_WORLD, world);
+    communicator.name = name_of_world;
+    const MPI_Comm comm = communicator.inner().second_comm();
+    if (comm != MPI_COMM_NULL) { payloads_ = std::make_shared<StraightMessages>(comm); }
 }
 
 MessageLayer::~MessageLayer() {
@@ -41,9 +59,8 @@ void MessageLayer::close() {
     } catch (const MpiError& error) { failed = error; } // others wait for this rank
     if (mailboxes_ != nullptr) {
         mailboxes_->close(progress);
-        vote_counts::add(mailboxes_->counts());
+        message_counts::add(mailboxes_->counts());
     }
-    for (const auto& engine : engines_) { vote_counts::add(engine->counts()); }
     engines_.clear();
     if (failed) { throw MpiError(*failed); }
 }
@@ -67,11 +84,8 @@ CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
             int rank = 0;
             MPI_CALL(Comm_rank, comm, &rank);
             if (topology.nodes() > 1 && topology.most_ranks_on_a_node() > 1) {
-                const auto made = std::make_shared<CommunicatorMessages>(comm, std::move(topology),
-                                                                         rank, requests);
-                made->relatives = std::make_shared<RelatedCommunicators>();
-                made->relatives->join(made);
-                communicator.point_to_point = made;
+                communicator.point_to_point =
+                    std::make_shared<CommunicatorMessages>(comm, std::move(topology), rank, *this);
             }
         }
     }
@@ -86,43 +100,26 @@ std::shared_ptr<BatchEngine> MessageLayer::engine(MPI_Comm comm) {
     return found == nullptr ? nullptr : found->engine();
 }
 
-void CommunicatorMessages::communicator_freed() {
-    if (p2p::layer != nullptr) { requests_.forget(this); }
-    if (engine_ == nullptr) { return; }
-    engine_->receives().communicator_freed();
-    engine_->inner().leave_communicator();
-}
-
-void MessageLayer::meeting(MPI_Comm comm) {
-    CommunicatorMessages* const found = find(comm);
-    if (found == nullptr || !found->relatives->is_time_to_vote()) { return; }
-    const std::shared_ptr<RelatedCommunicators> relatives = found->relatives;
-    for (const auto& voter : relatives->voters(comm)) {
-        if (memory_is_shared_) { voter->note_shared_memory(); }
-        const auto before = voter->engine();
-        const bool is_soon = voter->vote(world_, self(), comm);
-        const auto after = voter->engine();
-        if (is_soon) { relatives->vote_soon(); }
-        if (before == after) { continue; }
-        relatives->vote_later();
-        if (before != nullptr) { std::erase(engines_, before); }
-        if (after != nullptr) { engines_.push_back(after); }
-    }
-    count_engines();
-}
-
+/// Those who make a communicator call the same functions on its parent in the same order, and its
+/// ranks are there each time that one of the same ranks is made. So all of them form the same name
+/// without a message.
 void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
-    int relation = MPI_UNEQUAL;
-    MPI_CALL(Comm_compare, parent, comm, &relation);
-    CommunicatorMessages* const of_parent = relation == MPI_CONGRUENT ? find(parent) : nullptr;
-    if (of_parent == nullptr || of_parent->relatives->is_full()) { return; }
-    const std::shared_ptr<RelatedCommunicators> relatives = of_parent->relatives;
-    find(comm);
-    const auto made =
-        std::static_pointer_cast<CommunicatorMessages>(Communicator::as_it_is(comm).point_to_point);
-    if (made == nullptr || made->relatives == relatives) { return; }
-    made->relatives = relatives;
-    relatives->join(made);
+    Communicator& from = Communicator::as_it_is(parent);
+    int inter = 0;
+    MPI_CALL(Comm_test_inter, comm, &inter);
+    if (from.name == 0 || inter != 0) { return; }
+    const auto ranks = world_.ranks_of(comm);
+    if (!ranks) { return; }
+    const uint64_t members = hash_of(*ranks);
+    const uint64_t name = mix(mix(from.name, members), ++from.made[members]);
+    Communicator::as_it_is(comm).name = name;
+}
+
+void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
+    if (std::find(engines_.begin(), engines_.end(), engine) != engines_.end()) { return; }
+    if (memory_is_shared_) { engine->send_at_once(); }
+    engines_.push_back(engine);
+    count_engines();
 }
 
 void MessageLayer::before_blocking() {
@@ -151,15 +148,15 @@ void MessageLayer::advance() {
     for (const auto& engine : engines_) { engine->progress(); }
     // Those of freed communicators go when all that was under way has arrived.
     const auto ended = std::erase_if(engines_, [](const std::shared_ptr<BatchEngine>& engine) {
-        const bool is_over = engine.use_count() == 1 && engine->is_idle();
-        if (is_over) { vote_counts::add(engine->counts()); }
-        return is_over;
+        const bool is_freed = engine.use_count() == 1;
+        return is_freed ? engine->is_idle() : !engine->is_active();
     });
     if (ended > 0) { count_engines(); }
     detached.advance();
 }
 
 void MessageLayer::count_engines() const {
+    mailboxes_->expect(!engines_.empty());
     activity.pending_work.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
 }
 

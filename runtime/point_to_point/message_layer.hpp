@@ -30,8 +30,6 @@ class MessageLayer : public WorkSource {
     CommunicatorMessages* find(MPI_Comm comm);
     /// The engine of a communicator, if it has one.
     std::shared_ptr<BatchEngine> engine(MPI_Comm comm);
-    /// After a blocking collective call on the communicator.
-    void meeting(MPI_Comm comm);
     /// A communicator has been made from another one, by all its ranks.
     void created(MPI_Comm parent, MPI_Comm comm);
 
@@ -65,17 +63,22 @@ class MessageLayer : public WorkSource {
     MPI_Comm self();
     /// nullptr, on all ranks: the system has refused them.
     const std::shared_ptr<Mailboxes>& mailboxes() const { return mailboxes_; }
+    const std::shared_ptr<StraightMessages>& payloads() const { return payloads_; }
+    bool memory_is_shared() const { return memory_is_shared_; }
+    /// The engine has something to look after from now on.
+    void activate(const std::shared_ptr<BatchEngine>& engine);
 
   private:
     void count_engines() const;
 
     const World& world_;
     std::shared_ptr<Mailboxes> mailboxes_;
+    std::shared_ptr<StraightMessages> payloads_; ///< nullptr: there is no communicator for them
     bool memory_is_shared_ = false;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr
     uint64_t freed_before_last_ = 0;
-    std::vector<std::shared_ptr<BatchEngine>> engines_;
+    std::vector<std::shared_ptr<BatchEngine>> engines_; ///< that have something to look after
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
 };

@@ -6,20 +6,21 @@
 
 namespace nodeaware {
 
-/// Tags of payloads, which both ends know without a word: each names an engine, a tag of the
-/// application and the number of the message on its channel, modulo a window. For the first and the
+/// Tags of payloads, which both ends know without a word: each names a connection (by a number that
+/// the receiver has given it, one of a few), a tag of the application and the number of the message
+/// on its channel, modulo a window. For the first and the
 /// last of the application's tags only, which are those that programs use. Pure.
 class PayloadTags {
   public:
-    /// So many engines have tags of their own.
-    static constexpr int engines = 4;
+    /// So many connections of two ranks, on different communicators, have tags of their own.
+    static constexpr int parts = 4;
 
     PayloadTags() = default;
     /// `largest`: tag of the MPI.
-    PayloadTags(int largest, int engine)
-        : largest_(largest), engine_(engine),
+    PayloadTags(int largest, int part)
+        : largest_(largest), part_(part),
           window_(static_cast<int>(
-              std::min((int64_t{largest} + 1) / (int64_t{engines} * slots), most_window))) {
+              std::min((int64_t{largest} + 1) / (int64_t{parts} * slots), most_window))) {
         if (window_ < least_window) { window_ = 0; }
     }
 
@@ -29,7 +30,7 @@ class PayloadTags {
     std::optional<int> of(int tag, uint32_t number) const {
         const int slot = slot_of(tag);
         if (window_ == 0 || slot < 0) { return std::nullopt; }
-        return (engine_ * slots + slot) * window_ +
+        return (part_ * slots + slot) * window_ +
                static_cast<int>(number % static_cast<uint32_t>(window_));
     }
 
@@ -44,7 +45,7 @@ class PayloadTags {
     }
 
     int largest_ = 0;
-    int engine_ = 0;
+    int part_ = 0;
     int window_ = 0;
 };
 

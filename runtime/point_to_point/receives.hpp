@@ -1,28 +1,32 @@
 #pragma once
 
 #include "runtime/memory/datatype.hpp"
+#include "runtime/point_to_point/handover.hpp"
 #include "runtime/point_to_point/straight_messages.hpp"
 #include "runtime/point_to_point/unexpected.hpp"
 #include "runtime/requests/requests.hpp"
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace nodeaware {
 
-/// A receive that the application has posted on a communicator whose messages between nodes the
-/// library moves.
+/// A receive of the application whose message the library may bring.
 struct Receive {
     UserMemory memory;
     MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< duplicate, if the datatype will be needed
     int source = 0;                             ///< or MPI_ANY_SOURCE
     int tag = 0;                                ///< or MPI_ANY_TAG
-    /// Of a receive from any source: the same receive in MPI, for senders on this node.
+    /// The same receive in MPI, if its message may come that way.
     MPI_Request shadow = MPI_REQUEST_NULL;
     /// Of the bytes of a message that goes straight: that of the message that was matched, or of
     /// the one with the `number` that will be if it goes straight.
@@ -47,6 +51,7 @@ struct Receive {
     Receive& operator=(const Receive&) = delete;
 
     bool has_wildcards() const { return source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG; }
+    bool has_any_tag() const { return tag == MPI_ANY_TAG; }
     bool accepts(int from, int with) const {
         return (source == MPI_ANY_SOURCE || source == from) && (tag == MPI_ANY_TAG || tag == with);
     }
@@ -60,13 +65,52 @@ struct Receive {
     void finish_as(int code, const MPI_Status& status);
 };
 
-/// The matching of MPI: receives in the order in which they were posted, messages in the order in
-/// which each source sent them.
+/// The matching of MPI on one communicator: receives in the order in which they were posted,
+/// messages in the order in which each source sent them. Messages of a source come by MPI, by the
+/// library, or first the one way and then the other (see handover.hpp).
 class Receives {
   public:
-    /// `self`: a communicator of this rank alone. `ranks`: of the engine.
-    Receives(MPI_Comm self, int ranks, Payloads payloads)
-        : self_(self), payloads_(std::move(payloads)), matched_(static_cast<size_t>(ranks), 0) {}
+    /// `self`: a communicator of this rank alone. `members`: ranks in MPI_COMM_WORLD. `payloads`:
+    /// nullptr if no message goes straight. `note`: takes what is no message, in its order.
+    Receives(MPI_Comm self, std::vector<int> members, std::shared_ptr<StraightMessages> payloads,
+             std::function<void(const wire::Arrived&)> note)
+        : self_(self), members_(std::move(members)), payloads_(std::move(payloads)),
+          note_(std::move(note)) {}
+    ~Receives();
+    Receives(const Receives&) = delete;
+    Receives& operator=(const Receives&) = delete;
+
+    /// True if a receive from there is to be posted here: some of its messages may come by the
+    /// library.
+    bool concerns(int source) const;
+    /// A receive of MPI that names source and tag was posted, or was taken back; or one with
+    /// wildcards has got this message.
+    void note_posted_in_mpi(int source, int tag);
+    void note_taken_back_in_mpi(int source, int tag);
+    /// A receive that was posted in MPI is being cancelled. False: it must not be, as its message
+    /// has been sent, and receives after it count on that.
+    bool may_cancel_in_mpi(int source) const;
+    void cancelling_in_mpi(int source, int tag);
+    void was_not_cancelled_in_mpi(int source, int tag);
+    /// MPI has given a message to a matched probe.
+    void probed_in_mpi(int source, int tag);
+    /// A message for such a receive or probe may come by MPI.
+    bool may_come_by_mpi(int source, int tag) const;
+
+    // The receiver's end of handovers.
+    struct Answer {
+        handover::Count count;
+        int part; ///< see StraightMessages
+    };
+    /// Nothing: not now.
+    std::optional<Answer> answer(int source);
+    void given_up(int source);
+    void handed_over(int source, std::span<const int> tags);
+    /// False: not now.
+    bool leave(int source);
+    void left(int source);
+    /// Connections that are not MPI's alone.
+    int connections() const { return connections_; }
 
     /// Posts a receive; it may be done at once.
     void post(const std::shared_ptr<Receive>& receive);
@@ -96,18 +140,16 @@ class Receives {
     void open(uint64_t above);
     /// When it is back.
     void is_back() {
-        if (payloads_.window() > 0) { payloads_->catch_all().withdraw(); }
+        if (payloads_ != nullptr) { payloads_->catch_all().withdraw(); }
     }
     /// No payload is coming of which nobody knows whose it is. Only then may senders be told that
     /// messages are matched.
     bool knows_payloads() const {
-        return payloads_.window() == 0 || !payloads_->catch_all().is_catching();
+        return payloads_ == nullptr || !payloads_->catch_all().is_catching();
     }
 
     /// Matched messages whose senders want to be told; the caller empties the list.
     std::vector<wire::Entry>& to_acknowledge() { return to_acknowledge_; }
-    /// Messages that were matched, by source.
-    const std::vector<uint64_t>& matched() const { return matched_; }
 
     /// What senders that wait for their receives must know before this rank may block: one entry
     /// for each channel on which a receive is posted that has not been announced.
@@ -119,10 +161,27 @@ class Receives {
     }
     /// Some receive that has been posted could take messages of several senders or tags.
     bool has_posted_wildcard() const;
-    const Payloads& payloads() const { return payloads_; }
 
   private:
     using List = std::list<std::shared_ptr<Receive>>;
+    struct Source {
+        handover::Receiver receiver;
+        int part = StraightMessages::no_part;
+        uint32_t next_sequence = 0;
+    };
+
+    const Source* find_source(int source) const;
+    handover::Receiver& receiver(int source) { return sources_[source].receiver; }
+    int world(int source) const { return members_[static_cast<size_t>(source)]; }
+    std::optional<int> payload_tag(int source, int tag, uint32_t number) const;
+    std::vector<int> waiting(int source) const;
+    uint32_t from_before(const Channel& channel) const;
+    void end_connection(Source& known, int source);
+    const wire::Arrived* find_arrived(int source, int tag) const;
+    void matched_by_mpi(const Receive& receive);
+    void sort_again(int source);
+    bool is_claimed(const wire::Entry& entry) const;
+    void begin_shadow(Receive& receive);
 
     void sort_in(wire::Arrived message);
     bool give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
@@ -139,7 +198,11 @@ class Receives {
     static bool shadow_has_ended(Receive& receive, int* code, MPI_Status* status);
 
     MPI_Comm self_;
-    Payloads payloads_;
+    std::vector<int> members_;
+    std::shared_ptr<StraightMessages> payloads_;
+    std::function<void(const wire::Arrived&)> note_;
+    std::map<int, Source> sources_;
+    int connections_ = 0;
     List posted_;
     /// A receive whose shadow MPI has not yet withdrawn nor refused to, and the message that it is
     /// to have in the first case; others wait until that is known, as they may not overtake.
@@ -154,9 +217,8 @@ class Receives {
     int shadows_ = 0;
     int extracted_ = 0; ///< messages of MPI that the application holds
     Unexpected unexpected_;
+    std::set<int> blocked_; ///< sources of which some wait there for others by MPI
     std::map<std::pair<int, uint32_t>, wire::Arrived> early_; ///< others of the source come first
-    std::map<int, uint32_t> next_sequence_;
-    std::vector<uint64_t> matched_;
     std::vector<wire::Entry> to_acknowledge_;
     std::map<Channel, uint32_t> matched_on_;
     std::map<Channel, uint32_t> announced_;

@@ -1,7 +1,6 @@
 #include "runtime/point_to_point/straight_messages.hpp"
 
-#include <map>
-#include <utility>
+#include <algorithm>
 
 namespace nodeaware {
 
@@ -12,24 +11,21 @@ StraightMessages::StraightMessages(MPI_Comm comm) : comm_(comm), catch_all_(comm
     if (found != 0) { largest_tag_ = *static_cast<int*>(value); }
 }
 
-std::shared_ptr<StraightMessages> StraightMessages::of(MPI_Comm comm) {
-    static std::map<MPI_Comm, std::weak_ptr<StraightMessages>> all;
-    std::erase_if(all, [](const auto& entry) { return entry.second.expired(); });
-    auto messages = all[comm].lock();
-    if (messages == nullptr) {
-        messages = std::make_shared<StraightMessages>(comm);
-        all[comm] = messages;
-    }
-    return messages;
+std::optional<int> StraightMessages::tag(int part, int tag, uint32_t number) const {
+    if (part < 0) { return std::nullopt; }
+    return PayloadTags(largest_tag_, part).of(tag, number);
 }
 
-Payloads::Payloads(std::shared_ptr<StraightMessages> messages, int engine)
-    : messages_(std::move(messages)), engine_(engine), tags_(messages_->largest_tag(), engine) {
-    messages_->is_taken[static_cast<size_t>(engine_)] = true;
+int StraightMessages::take_part(int source) {
+    auto& taken = taken_[source];
+    const auto free = std::find(taken.begin(), taken.end(), false);
+    if (free == taken.end()) { return no_part; }
+    *free = true;
+    return static_cast<int>(free - taken.begin());
 }
 
-Payloads::~Payloads() {
-    if (messages_ != nullptr) { messages_->is_taken[static_cast<size_t>(engine_)] = false; }
+void StraightMessages::give_part_back(int source, int part) {
+    if (part >= 0) { taken_[source][static_cast<size_t>(part)] = false; }
 }
 
 namespace {

@@ -5,7 +5,7 @@
 #include "runtime/point_to_point/payload_tags.hpp"
 
 #include <array>
-#include <memory>
+#include <map>
 #include <optional>
 
 namespace nodeaware {
@@ -36,7 +36,8 @@ namespace nodeaware {
 ///    is posted.
 ///  - Synchronous sends wait in addition for the acknowledgement or that announcement.
 ///
-/// The engines of an inner communicator share this object.
+/// One object of the process, on a communicator of all ranks of MPI_COMM_WORLD: sources and
+/// destinations are ranks there.
 class StraightMessages {
   public:
     /// `comm`: for payloads alone.
@@ -45,13 +46,17 @@ class StraightMessages {
     StraightMessages(const StraightMessages&) = delete;
     StraightMessages& operator=(const StraightMessages&) = delete;
 
-    /// The object that belongs to the communicator, or one of its own.
-    static std::shared_ptr<StraightMessages> of(MPI_Comm comm);
-
-    int largest_tag() const { return largest_tag_; }
     CatchAll& catch_all() { return catch_all_; }
-    /// Engines that use it.
-    std::array<bool, PayloadTags::engines> is_taken{};
+
+    /// How far a message may be ahead of what its receiver has matched, see Credits.
+    uint32_t window() const { return PayloadTags(largest_tag_, 0).window(); }
+    /// Of the payload of message `number` on a channel with `tag`, on the connection with the
+    /// number `part`; nothing if it cannot go straight.
+    std::optional<int> tag(int part, int tag, uint32_t number) const;
+    /// A number for a connection from `source`, by its receiver. no_part: all are taken.
+    int take_part(int source);
+    void give_part_back(int source, int part);
+    static constexpr int no_part = -1;
 
     /// Throw MpiError.
     MPI_Request send(const UserMemory& memory, int destination, int payload_tag) const;
@@ -63,28 +68,7 @@ class StraightMessages {
     MPI_Comm comm_;
     int largest_tag_ = 0;
     CatchAll catch_all_;
-};
-
-/// What one engine has of it.
-class Payloads {
-  public:
-    /// No message goes straight.
-    Payloads() = default;
-    Payloads(std::shared_ptr<StraightMessages> messages, int engine);
-    Payloads(Payloads&& other) noexcept = default;
-    Payloads& operator=(Payloads&&) = delete;
-    ~Payloads();
-
-    /// 0: no message goes straight.
-    uint32_t window() const { return tags_.window(); }
-    /// Of the payload of message `number` on a channel with `tag`.
-    std::optional<int> tag(int tag, uint32_t number) const { return tags_.of(tag, number); }
-    StraightMessages* operator->() const { return messages_.get(); }
-
-  private:
-    std::shared_ptr<StraightMessages> messages_;
-    int engine_ = 0;
-    PayloadTags tags_;
+    std::map<int, std::array<bool, PayloadTags::parts>> taken_; ///< by source
 };
 
 } // namespace nodeaware

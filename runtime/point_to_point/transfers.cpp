@@ -49,9 +49,7 @@ int query_send(void* /*state*/, MPI_Status* status) {
 int free_send(void* /*state*/) { return MPI_SUCCESS; }
 int cancel_send(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // it has left
 
-bool is_rank(const BatchEngine& engine, int peer) {
-    return peer >= 0 && peer < engine.inner().size();
-}
+bool is_rank(const BatchEngine& engine, int peer) { return peer >= 0 && peer < engine.size(); }
 
 UserMemory memory_of(const Message& message) {
     look_for_devices();
@@ -65,9 +63,10 @@ uint64_t bytes_of(const Message& message) {
     return static_cast<uint64_t>(message.count) * static_cast<uint64_t>(size);
 }
 
-bool is_of_interest(const CommunicatorMessages* communicator, const Message& message) {
-    return communicator != nullptr && communicator->is_learning() && message.peer >= 0 &&
-           communicator->is_elsewhere(message.peer);
+/// Messages of this communicator are of interest.
+CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
+    CommunicatorMessages* const found = layer.find(comm);
+    return found == nullptr || found->engine() == nullptr ? nullptr : found;
 }
 
 } // namespace
@@ -96,13 +95,12 @@ MPI_Request make_completed_request(const MPI_Status& status) {
 
 bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* request,
           int* result) {
-    CommunicatorMessages* const communicator = layer.find(message.comm);
-    if (communicator == nullptr || communicator->is_off()) { return false; }
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator == nullptr) { return false; }
     communicator->post();
     if (mode == Mode::synchronous) { communicator->note_synchronous(); }
-    if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
-    if (!is_rank(*engine, message.peer) || !engine->owns(message.peer)) { return false; }
+    if (!is_rank(*engine, message.peer) || !engine->sends_to(message.peer)) { return false; }
     *result = check_send(message, true);
     if (*result != MPI_SUCCESS) { return false; }
     const UserMemory memory = memory_of(message);
@@ -154,6 +152,7 @@ void make_request(const std::shared_ptr<Receive>& receive,
     MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
     static_cast<void>(state.release());
     receive->request = *request;
+    receive->requests->recent.add({*request, nullptr, 0, 0}); // MPI uses handles again
 }
 
 /// The end of a blocking receive.
@@ -169,15 +168,13 @@ int wait_for(MessageLayer& layer, const Receive& receive, MPI_Status* status) {
 
 bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result) {
-    CommunicatorMessages* const communicator = layer.find(message.comm);
-    if (communicator == nullptr || communicator->is_off()) { return false; }
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator == nullptr) { return false; }
     communicator->post();
-    if (communicator->engine() == nullptr) { return false; }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
-    if (!from_anywhere && (!is_rank(*engine, message.peer) || !engine->owns(message.peer))) {
-        return false;
-    }
+    if (!from_anywhere && !is_rank(*engine, message.peer)) { return false; }
+    if (!engine->receives().concerns(message.peer)) { return false; }
     *result = check_receive(message, true);
     if (*result != MPI_SUCCESS) { return false; }
     const std::shared_ptr<Receive> posted = make_receive(layer, message);
@@ -230,32 +227,45 @@ int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, M
 }
 
 void note_sent(MessageLayer& layer, const Message& message) {
-    CommunicatorMessages* const communicator = layer.find(message.comm);
-    if (!is_of_interest(communicator, message)) { return; }
-    communicator->note_send(message.peer, message.tag, bytes_of(message));
-}
-
-void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status) {
-    CommunicatorMessages* const communicator = layer.find(message.comm);
-    layer.requests.completions.count();
-    if (communicator == nullptr || !communicator->is_learning() || status.MPI_SOURCE < 0) {
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator == nullptr || message.peer < 0 || !communicator->is_elsewhere(message.peer)) {
         return;
     }
-    communicator->note_receive(status.MPI_SOURCE, status.MPI_TAG);
+    communicator->note_send(message.peer, message.tag, bytes_of(message));
+    communicator->note_sent_by_mpi(message.peer, message.tag);
+}
+
+bool has_wildcards(const Message& message) {
+    return message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG;
 }
 
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {
-    CommunicatorMessages* const communicator = layer.find(message.comm);
-    const bool is_learning = communicator != nullptr && communicator->is_learning();
-    if (!is_learning || message.peer == MPI_PROC_NULL) {
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator == nullptr || message.peer == MPI_PROC_NULL) {
         layer.requests.recent.add({request, nullptr, 0, 0});
-    } else if (message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG) {
+    } else if (has_wildcards(message)) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {
-        communicator->note_receive(message.peer, message.tag);
+        communicator->note_receive_in_mpi(message.peer, message.tag);
         layer.requests.recent.add({request, communicator, message.peer, message.tag});
     }
+}
+
+void note_blocking_receive(MessageLayer& layer, const Message& message) {
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator == nullptr || message.peer == MPI_PROC_NULL) { return; }
+    if (has_wildcards(message)) { return communicator->note_pending(); }
+    communicator->note_receive_in_mpi(message.peer, message.tag);
+}
+
+void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status) {
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    layer.requests.completions.count();
+    if (communicator == nullptr || message.peer == MPI_PROC_NULL || !has_wildcards(message)) {
+        return;
+    }
+    communicator->received(status);
 }
 
 int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
@@ -279,7 +289,7 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
             *is_ours = true;
             return MPI_SUCCESS;
         }
-        if (source != MPI_ANY_SOURCE && engine->owns(source)) {
+        if (!engine->receives().may_come_by_mpi(source, tag)) {
             *flag = 0;
             return MPI_SUCCESS;
         }

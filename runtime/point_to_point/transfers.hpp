@@ -23,10 +23,12 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                 bool is_for_send = false);
 
-// What MPI has done or begun, to learn from.
+// What MPI has done or begun, to learn from: before anything else of the library can happen.
 void note_sent(MessageLayer& layer, const Message& message);
-void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status);
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request);
+/// A blocking receive is posted; then what has become of it.
+void note_blocking_receive(MessageLayer& layer, const Message& message);
+void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status);
 
 /// Looks for a message, as MPI_Iprobe does. `*is_ours`: it is an engine's.
 int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,

@@ -2,7 +2,9 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace nodeaware {
 
@@ -11,10 +13,14 @@ void Unexpected::add(wire::Arrived message) {
     queue.push_back({std::move(message), arrivals_++});
 }
 
-const wire::Arrived* Unexpected::find(int source, int tag) const {
+const wire::Arrived*
+Unexpected::find(int source, int tag,
+                 const std::function<bool(const wire::Entry&)>& may_have) const {
     if (source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG) {
         const auto queue = channels_.find({source, tag});
-        return queue == channels_.end() ? nullptr : &queue->second.front().message;
+        if (queue == channels_.end()) { return nullptr; }
+        const wire::Arrived& first = queue->second.front().message;
+        return may_have(first.entry) ? &first : nullptr;
     }
     const Kept* found = nullptr;
     auto queue = source == MPI_ANY_SOURCE
@@ -24,6 +30,7 @@ const wire::Arrived* Unexpected::find(int source, int tag) const {
         if (source != MPI_ANY_SOURCE && queue->first.first != source) { break; }
         if (tag != MPI_ANY_TAG && queue->first.second != tag) { continue; }
         const Kept& candidate = queue->second.front();
+        if (!may_have(candidate.message.entry)) { continue; }
         if (found == nullptr || candidate.arrival < found->arrival) { found = &candidate; }
     }
     return found == nullptr ? nullptr : &found->message;
@@ -35,6 +42,26 @@ wire::Arrived Unexpected::take(const wire::Arrived& found) {
     queue->second.pop_front();
     if (queue->second.empty()) { channels_.erase(queue); }
     return message;
+}
+
+std::vector<wire::Arrived> Unexpected::take_all(int source) {
+    const auto first = channels_.lower_bound({source, std::numeric_limits<int>::min()});
+    const auto last = channels_.upper_bound({source, std::numeric_limits<int>::max()});
+    std::vector<Kept> kept;
+    for (auto queue = first; queue != last; ++queue) {
+        for (Kept& message : queue->second) { kept.push_back(std::move(message)); }
+    }
+    channels_.erase(first, last);
+    std::sort(kept.begin(), kept.end(),
+              [](const Kept& a, const Kept& b) { return a.arrival < b.arrival; });
+    std::vector<wire::Arrived> messages;
+    for (Kept& message : kept) { messages.push_back(std::move(message.message)); }
+    return messages;
+}
+
+bool Unexpected::has(int source) const {
+    const auto first = channels_.lower_bound({source, std::numeric_limits<int>::min()});
+    return first != channels_.end() && first->first.first == source;
 }
 
 } // namespace nodeaware

@@ -3,8 +3,10 @@
 #include "runtime/point_to_point/wire.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
+#include <vector>
 
 namespace nodeaware {
 
@@ -15,10 +17,14 @@ class Unexpected {
     /// A message that comes after all others of its source.
     void add(wire::Arrived message);
     /// The first that a receive from `source` (or MPI_ANY_SOURCE) with `tag` (or MPI_ANY_TAG)
-    /// would take, or nullptr.
-    const wire::Arrived* find(int source, int tag) const;
+    /// would take, or nullptr; of those at the head of their channels that `may_have` lets it have.
+    const wire::Arrived* find(int source, int tag,
+                              const std::function<bool(const wire::Entry&)>& may_have) const;
     /// Takes away what find() has found.
     wire::Arrived take(const wire::Arrived& found);
+    /// Takes away all of a source, in the order of their arrival.
+    std::vector<wire::Arrived> take_all(int source);
+    bool has(int source) const;
     bool empty() const { return channels_.empty(); }
 
   private:

@@ -28,6 +28,31 @@ inline constexpr uint32_t announcement = 4;
 /// An envelope: the bytes come from memory to memory, see StraightMessages.
 inline constexpr uint32_t straight = 8;
 
+// What both ends of a connection tell each other, see handover.hpp. The bytes of an answer are an
+// Answer. Those of the first kind are numbered with the messages and taken in their order.
+inline constexpr uint32_t handed_over = 16; ///< its bytes: tags
+inline constexpr uint32_t leaves = 32;
+inline constexpr uint32_t has_left = 64;
+inline constexpr uint32_t proposal = 128;
+inline constexpr uint32_t answer = 256;
+inline constexpr uint32_t declined = 512;
+inline constexpr uint32_t given_up = 1024;
+inline constexpr uint32_t confirmed = 2048; ///< the note `sequence`
+
+struct Answer {
+    uint64_t messages = 0;
+    uint64_t hash = 0;
+    int64_t part = 0;
+};
+
+/// Numbered, and no message.
+constexpr bool is_note(const Entry& entry) {
+    return (entry.flags & (handed_over | leaves | has_left)) != 0;
+}
+constexpr bool is_message(const Entry& entry) {
+    return entry.flags < handed_over && (entry.flags & (acknowledgement | announcement)) == 0;
+}
+
 constexpr uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 constexpr uint64_t size_of(uint64_t bytes) { return sizeof(Entry) + padded(bytes); }
 constexpr uint64_t size_of(const Entry& entry) {

@@ -202,6 +202,7 @@ int cancel(Context context, MPI_Request* request) {
     if (request == nullptr) { return mpi.Cancel(request); }
     MPI_Request seen = context.requests.seen_by_mpi(*request);
     if (seen != *request) { return mpi.Cancel(&seen); }
+    if (!context.requests.may_cancel(seen)) { return MPI_SUCCESS; }
     context.requests.own_was_cancelled = false;
     const int code = mpi.Cancel(request);
     if (code == MPI_SUCCESS && !context.requests.own_was_cancelled) {

@@ -55,19 +55,31 @@ void Requests::remember(MPI_Request request, const PersistentRequest& persistent
 }
 
 std::optional<RecentReceives::Receive> RecentReceives::take(MPI_Request request) {
+    const Receive* const found = find(request);
+    if (found == nullptr) { return std::nullopt; }
+    return std::exchange(ring_[static_cast<size_t>(found - ring_.data())], Receive{});
+}
+
+const RecentReceives::Receive* RecentReceives::find(MPI_Request request) const {
     const size_t count = std::min(next_, ring_.size());
     for (size_t i = 1; i <= count; ++i) {
-        Receive& receive = ring_[(next_ - i) % ring_.size()];
-        if (receive.request != request) { continue; }
-        return std::exchange(receive, Receive{});
+        const Receive& receive = ring_[(next_ - i) % ring_.size()];
+        if (receive.request == request) { return &receive; }
     }
-    return std::nullopt;
+    return nullptr;
 }
 
 void RecentReceives::forget(const ReceiveObserver* observer) {
     for (Receive& receive : ring_) {
         if (receive.observer == observer) { receive.observer = nullptr; }
     }
+}
+
+bool Requests::may_cancel(MPI_Request request) const {
+    if (observed_.count(request) > 0) { return true; }
+    const RecentReceives::Receive* const receive = recent.find(request);
+    return receive == nullptr || receive->observer == nullptr ||
+           receive->observer->may_cancel(receive->source);
 }
 
 void Requests::cancelled(MPI_Request request) {

@@ -23,6 +23,8 @@ class ReceiveObserver {
     virtual ~ReceiveObserver() = default;
 
     virtual void received(const MPI_Status& status) = 0;
+    /// A receive from `source` may be cancelled: it is not known to get a message soon.
+    virtual bool may_cancel(int source) const = 0;
     /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
     /// What becomes of it is told when it is over.
     virtual void may_be_cancelled(int source, int tag) = 0;
@@ -52,6 +54,7 @@ class RecentReceives {
     }
     /// The newest with this request, which is forgotten then.
     std::optional<Receive> take(MPI_Request request);
+    const Receive* find(MPI_Request request) const;
     void forget(const ReceiveObserver* observer);
 
   private:
@@ -133,7 +136,10 @@ class Requests {
     /// Receives that MPI executes and whose messages somebody wants to know.
     std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
     RecentReceives recent;
-    /// The application has cancelled a request that MPI executes.
+    /// The application cancels a request that MPI executes. False: it must not be, and will
+    /// complete.
+    bool may_cancel(MPI_Request request) const;
+    /// It has.
     void cancelled(MPI_Request request);
     /// The one that it has cancelled was the library's.
     bool own_was_cancelled = false;

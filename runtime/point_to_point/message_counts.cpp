@@ -1,32 +1,25 @@
-#include "runtime/point_to_point/vote_counts.hpp"
+#include "runtime/point_to_point/message_counts.hpp"
 
 #include <array>
 
-namespace nodeaware::vote_counts {
+namespace nodeaware::message_counts {
 
 namespace {
 
 constexpr auto reasons = static_cast<size_t>(Verdict::count);
 
 constexpr std::array<std::string_view, reasons> notes_of_reasons = {
-    "point-to-point: votes for MPI: hardly any messages between nodes",
-    "point-to-point: votes for MPI: batches that do not repeat",
-    "point-to-point: votes for MPI: receives with wildcards under way",
-    "point-to-point: votes for MPI: messages under way",
-    "point-to-point: votes for MPI: synchronous sends, and receives with wildcards that wait",
-    "point-to-point: votes for MPI: windows of shared memory",
-    "point-to-point: votes for MPI: thought to be faster so",
-    "point-to-point: votes for MPI: no private communicator or shared memory",
-    "point-to-point: communicators given back: slower",
-    "point-to-point: communicators given back: other messages than learned, or too late",
-    "point-to-point: communicators given back: synchronous sends, and receives with wildcards that "
-    "wait",
+    "point-to-point: left to MPI: batches that do not repeat",
+    "point-to-point: left to MPI: hardly any messages between nodes",
+    "point-to-point: left to MPI: thought to be faster so",
+    "point-to-point: left to MPI: windows of shared memory",
+    "point-to-point: left to MPI: no private communicator or shared memory",
+    "point-to-point: left to MPI: communicators made in ways that are not followed",
+    "point-to-point: given back: slower",
+    "point-to-point: given back: synchronous sends, and receives with wildcards that wait",
 };
 
 struct Totals {
-    uint64_t votes = 0;
-    uint64_t taken_over = 0;
-    uint64_t batches = 0;
     std::array<uint64_t, reasons> by_reason{};
     BatchEngine::Counts counts;
     Mailboxes::Counts mailboxes;
@@ -40,10 +33,7 @@ std::string_view text_of(Verdict reason) {
     return note.substr(note.rfind(": ") + 2);
 }
 
-void add_vote() { ++totals.votes; }
-void add_taken_over() { ++totals.taken_over; }
 void add(Verdict reason) { ++totals.by_reason[static_cast<size_t>(reason)]; }
-void add_batches(uint64_t batches) { totals.batches += batches; }
 
 void add(const BatchEngine::Counts& counts) {
     totals.counts.contributed += counts.contributed;
@@ -51,6 +41,11 @@ void add(const BatchEngine::Counts& counts) {
     totals.counts.straight += counts.straight;
     totals.counts.unexpected += counts.unexpected;
     totals.counts.late += counts.late;
+    totals.counts.proposed += counts.proposed;
+    totals.counts.declined += counts.declined;
+    totals.counts.given_up += counts.given_up;
+    totals.counts.handed_over += counts.handed_over;
+    totals.counts.returned += counts.returned;
 }
 
 void add(const Mailboxes::Counts& counts) {
@@ -63,13 +58,16 @@ void add(const Mailboxes::Counts& counts) {
 std::vector<Report::Note> notes() {
     const BatchEngine::Counts& counts = totals.counts;
     std::vector<Report::Note> notes = {
-        {"point-to-point: votes on communicators", totals.votes},
-        {"point-to-point: communicators taken over", totals.taken_over},
-        {"point-to-point: batches in them", totals.batches},
+        {"point-to-point: connections proposed to be handed over", counts.proposed},
+        {"point-to-point: connections handed over", counts.handed_over},
+        {"point-to-point: connections declined by their receivers", counts.declined},
+        {"point-to-point: connections with receives that other messages go to", counts.given_up},
+        {"point-to-point: connections given back", counts.returned},
         {"point-to-point: messages between nodes in containers", counts.contributed},
         {"point-to-point: messages between nodes by themselves", counts.direct},
         {"point-to-point: of these large ones, without a copy", counts.straight},
-        {"point-to-point: by themselves, not as learned or too late", counts.unexpected},
+        {"point-to-point: by themselves, not as learned", counts.unexpected},
+        {"point-to-point: in containers, left at the time limit", counts.late},
         {"point-to-point: containers between nodes", totals.mailboxes.containers},
         {"point-to-point: containers between two ranks", totals.mailboxes.apart},
         {"point-to-point: containers that left at the time limit", totals.mailboxes.overdue},
@@ -80,4 +78,4 @@ std::vector<Report::Note> notes() {
     return notes;
 }
 
-} // namespace nodeaware::vote_counts
+} // namespace nodeaware::message_counts

@@ -8,32 +8,24 @@
 #include <vector>
 
 /// What has become of the point-to-point messages of this process, for the report.
-namespace nodeaware::vote_counts {
+namespace nodeaware::message_counts {
 
-/// Why a vote left a communicator to MPI, or gave it back.
+/// Why batches were not proposed to be handed over, or were given back.
 enum class Verdict {
-    few_messages,
     no_repetition,
-    waiting_wildcards,
-    under_way,
-    risky,
-    shared_memory,
+    few_messages,
     not_worth_it,
+    shared_memory,
     no_memory,
+    unknown_communicator,
     returned_slower,
-    returned_otherwise,
     returned_risky,
     count
 };
 std::string_view text_of(Verdict reason);
 
-// Each is counted by one rank, that all say the same.
-void add_vote();
-void add_taken_over();
+/// Of one communicator, on this rank.
 void add(Verdict reason);
-
-/// Batches of this rank that the library has taken over.
-void add_batches(uint64_t batches);
 /// An engine has ended.
 void add(const BatchEngine::Counts& counts);
 /// At the end.
@@ -41,4 +33,4 @@ void add(const Mailboxes::Counts& counts);
 
 std::vector<Report::Note> notes();
 
-} // namespace nodeaware::vote_counts
+} // namespace nodeaware::message_counts

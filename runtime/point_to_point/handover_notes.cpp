@@ -1,0 +1,130 @@
+#include "runtime/point_to_point/batch_engine.hpp"
+
+#include <cstring>
+
+/// What both ends of a connection tell each other.
+namespace nodeaware {
+
+namespace {
+
+template <class Value> std::span<const std::byte> bytes_of(const Value& value) {
+    return std::as_bytes(std::span(&value, 1));
+}
+
+} // namespace
+
+void BatchEngine::count_outgoing(int by) {
+    const bool took_part = handed_over_ > 0;
+    handed_over_ += by;
+    if (took_part != (handed_over_ > 0)) { mailboxes_->takes_part(by); }
+}
+
+void BatchEngine::sent_by_mpi(int destination, int tag) {
+    handover::Sender& sender = connection(destination).sender;
+    sender.sent_by_mpi(tag);
+    if (sender.phase() == handover::Sender::Phase::answered) { go_on(destination, sender.look()); }
+}
+
+void BatchEngine::propose(int destination) {
+    handover::Sender& sender = connection(destination).sender;
+    if (!sender.may_propose()) { return; }
+    sender.propose();
+    ++outgoing_connections_;
+    ++counts_.proposed;
+    owner_->is_active();
+    const int is_synchronous = owner_->is_synchronous() ? 1 : 0;
+    send_note({0, is_synchronous, 0, wire::proposal, 0}, destination);
+}
+
+void BatchEngine::leave() {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+        if (connections_[i] == nullptr || !connections_[i]->sender.is_by_library()) { continue; }
+        connections_[i]->sender.leave(connections_[i]->sequence);
+        send_numbered(static_cast<int>(i), wire::leaves);
+    }
+}
+
+/// In the order of the messages.
+void BatchEngine::send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes) {
+    const uint32_t sequence = connection(destination).sequence++;
+    send_note({0, 0, sequence, kind, 0}, destination, bytes);
+}
+
+void BatchEngine::take_control(const wire::Arrived& note) {
+    const wire::Entry& entry = note.entry;
+    if (entry.flags == wire::proposal) { return take_proposal(entry.source, entry.tag != 0); }
+    if (entry.flags == wire::given_up) { return receives_.given_up(entry.source); }
+    if (entry.flags == wire::confirmed) { return take_confirmation(entry.source, entry.sequence); }
+    if (entry.flags == wire::answer) {
+        wire::Answer answer;
+        std::memcpy(&answer, note.bytes.get(), sizeof answer);
+        return take_answer(entry.source, answer);
+    }
+    connection(entry.source).sender.declined();
+    --outgoing_connections_;
+    ++counts_.declined;
+}
+
+void BatchEngine::take_numbered(const wire::Arrived& note) {
+    const wire::Entry& entry = note.entry;
+    if (entry.flags == wire::handed_over) {
+        std::vector<int> tags(entry.bytes / sizeof(int));
+        if (!tags.empty()) { std::memcpy(tags.data(), note.bytes.get(), entry.bytes); }
+        return receives_.handed_over(entry.source, tags);
+    }
+    if (entry.flags == wire::has_left) { return receives_.left(entry.source); }
+    if (!receives_.leave(entry.source)) { return; } // the sender will ask again
+    send_note({0, 0, entry.sequence, wire::confirmed, 0}, entry.source);
+}
+
+void BatchEngine::take_proposal(int source, bool is_synchronous) {
+    const bool knows_receives = owner_ != nullptr && owner_->knows_receives(is_synchronous);
+    const auto answer = knows_receives ? receives_.answer(source) : std::nullopt;
+    if (!answer) { return send_note({0, 0, 0, wire::declined, 0}, source); }
+    owner_->is_active();
+    const wire::Answer told{answer->count.messages, answer->count.hash, answer->part};
+    send_note({0, 0, 0, wire::answer, 0}, source, bytes_of(told));
+}
+
+void BatchEngine::take_answer(int source, const wire::Answer& answer) {
+    number_anew(source);
+    Connection& known = connection(source);
+    known.part = static_cast<int>(answer.part);
+    go_on(source, known.sender.answered({answer.messages, answer.hash}));
+}
+
+/// Messages to this rank are numbered from its answer on.
+void BatchEngine::number_anew(int destination) {
+    credits_.forget(destination);
+    std::erase_if(announced_, [&](const auto& entry) { return entry.first.first == destination; });
+    for (auto& [number, untold] : untold_) {
+        if (untold.mark.channel.first == destination) { untold.counts = false; }
+    }
+}
+
+void BatchEngine::go_on(int destination, handover::Sender::Next next) {
+    if (next == handover::Sender::Next::hand_over) { return hand_over(destination); }
+    if (next == handover::Sender::Next::wait) { return; }
+    --outgoing_connections_;
+    ++counts_.given_up;
+    send_note({0, 0, 0, wire::given_up, 0}, destination);
+}
+
+void BatchEngine::hand_over(int destination) {
+    const std::vector<int> tags = connection(destination).sender.tags();
+    for (const int tag : tags) { credits_.note_sent_by_mpi({destination, tag}); }
+    count_outgoing(1);
+    ++counts_.handed_over;
+    send_numbered(destination, wire::handed_over, std::as_bytes(std::span(tags)));
+}
+
+void BatchEngine::take_confirmation(int source, uint32_t sequence) {
+    Connection& known = connection(source);
+    if (!known.sender.confirmed(sequence, known.sequence)) { return; }
+    send_numbered(source, wire::has_left);
+    count_outgoing(-1);
+    --outgoing_connections_;
+    ++counts_.returned;
+}
+
+} // namespace nodeaware

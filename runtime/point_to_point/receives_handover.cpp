@@ -1,0 +1,140 @@
+#include "runtime/point_to_point/receives.hpp"
+
+#include <algorithm>
+
+/// Whether messages come by MPI or by the library.
+namespace nodeaware {
+
+Receives::~Receives() {
+    if (payloads_ == nullptr) { return; }
+    for (const auto& [source, known] : sources_) {
+        payloads_->give_part_back(world(source), known.part);
+    }
+}
+
+const Receives::Source* Receives::find_source(int source) const {
+    const auto found = sources_.find(source);
+    return found == sources_.end() ? nullptr : &found->second;
+}
+
+/// Messages of the library that nobody has received yet come first, also when it brings no more.
+bool Receives::concerns(int source) const {
+    if (source == MPI_ANY_SOURCE) { return connections_ > 0 || !unexpected_.empty(); }
+    const Source* const known = find_source(source);
+    if (known == nullptr) { return false; }
+    return known->receiver.is_by_library() || unexpected_.has(source);
+}
+
+void Receives::note_posted_in_mpi(int source, int tag) { receiver(source).posted(tag); }
+void Receives::note_taken_back_in_mpi(int source, int tag) { receiver(source).taken_back(tag); }
+
+bool Receives::may_cancel_in_mpi(int source) const {
+    const Source* const known = find_source(source);
+    return known == nullptr || !known->receiver.is_receiving();
+}
+
+void Receives::cancelling_in_mpi(int source, int tag) {
+    handover::Receiver& end = receiver(source);
+    end.taken_back(tag);
+    if (end.is_by_library()) { end.in_doubt(tag); }
+}
+
+void Receives::was_not_cancelled_in_mpi(int source, int tag) {
+    handover::Receiver& end = receiver(source);
+    end.posted(tag);
+    if (!end.is_by_library()) { return; }
+    end.was_not_cancelled(tag);
+    sort_again(source);
+}
+
+bool Receives::may_come_by_mpi(int source, int tag) const {
+    const Source* const known = find_source(source);
+    return known == nullptr || known->receiver.may_come_by_mpi(tag, tag == MPI_ANY_TAG);
+}
+
+/// A message of the library for such a receive or probe. Those have to wait that a receive before
+/// it may take, and those of sources where one that was sent before may come by MPI.
+const wire::Arrived* Receives::find_arrived(int source, int tag) const {
+    if (unexpected_.empty()) { return nullptr; }
+    const bool is_named = source != MPI_ANY_SOURCE && tag != MPI_ANY_TAG;
+    return unexpected_.find(source, tag, [&](const wire::Entry& entry) {
+        const Source* const known = find_source(entry.source);
+        if (known->receiver.must_come_by_mpi_first(tag, tag == MPI_ANY_TAG)) { return false; }
+        return blocked_.count(entry.source) == 0 || (is_named && !is_claimed(entry));
+    });
+}
+
+bool Receives::is_claimed(const wire::Entry& entry) const {
+    return std::any_of(posted_.begin(), posted_.end(), [&](const auto& receive) {
+        return receive->accepts(entry.source, entry.tag);
+    });
+}
+
+std::optional<int> Receives::payload_tag(int source, int tag, uint32_t number) const {
+    const Source* const known = find_source(source);
+    if (payloads_ == nullptr || known == nullptr) { return std::nullopt; }
+    return payloads_->tag(known->part, tag, number);
+}
+
+uint32_t Receives::from_before(const Channel& channel) const {
+    const Source* const known = find_source(channel.first);
+    return known == nullptr ? 0 : static_cast<uint32_t>(known->receiver.from_before(channel.second));
+}
+
+std::vector<int> Receives::waiting(int source) const {
+    std::vector<int> tags;
+    for (const auto& receive : posted_) {
+        if (receive->source == source && !receive->has_any_tag()) { tags.push_back(receive->tag); }
+    }
+    return tags;
+}
+
+std::optional<Receives::Answer> Receives::answer(int source) {
+    Source& known = sources_[source];
+    const bool is_settled = !doubtful_ && !unexpected_.has(source);
+    if (known.receiver.is_by_library() || !is_settled) { return std::nullopt; }
+    // Messages are numbered from here on, at both ends.
+    const auto first = Channel{source, std::numeric_limits<int>::min()};
+    const auto last = Channel{source, std::numeric_limits<int>::max()};
+    matched_on_.erase(matched_on_.lower_bound(first), matched_on_.upper_bound(last));
+    announced_.erase(announced_.lower_bound(first), announced_.upper_bound(last));
+    if (payloads_ != nullptr) { known.part = payloads_->take_part(world(source)); }
+    ++connections_;
+    return Answer{known.receiver.answer(waiting(source)), known.part};
+}
+
+void Receives::end_connection(Source& known, int source) {
+    if (payloads_ != nullptr) { payloads_->give_part_back(world(source), known.part); }
+    known.part = StraightMessages::no_part;
+    --connections_;
+}
+
+void Receives::given_up(int source) {
+    Source& known = sources_[source];
+    if (known.receiver.phase() != handover::Receiver::Phase::answered) { return; }
+    known.receiver.given_up();
+    end_connection(known, source);
+}
+
+void Receives::handed_over(int source, std::span<const int> tags) {
+    receiver(source).handed_over(tags);
+}
+
+/// Receives that wait get shadows in the order of their posting; so it is done when there is none
+/// without. Programs that exchange again and again come to such moments.
+bool Receives::leave(int source) {
+    const bool has_gaps = std::any_of(posted_.begin(), posted_.end(), [&](const auto& receive) {
+        const bool accepts = receive->source == source || receive->source == MPI_ANY_SOURCE;
+        return accepts && receive->shadow == MPI_REQUEST_NULL;
+    });
+    return !doubtful_ && !has_gaps && receiver(source).leave(waiting(source));
+}
+
+void Receives::left(int source) {
+    Source& known = sources_[source];
+    if (known.receiver.phase() != handover::Receiver::Phase::leaving) { return; }
+    known.receiver.left();
+    end_connection(known, source);
+}
+
+} // namespace nodeaware
