@@ -48,8 +48,10 @@ constexpr uint64_t overhead(uint64_t ranks_there) {
     return sizeof(Head) + ranks_there * (sizeof(Part) + sizeof(Credit));
 }
 
-/// Calls `take(item, its message)` with each item; false if they are not well formed.
-template <class Take> bool for_each_item(std::span<const std::byte> items, Take take);
+/// Calls `take(item, its message)` with each item; false if they are not well formed. The last of
+/// what is `framed`, and of no others, may be as long as there is.
+template <class Take>
+bool for_each_item(std::span<const std::byte> items, Take take, bool framed = false);
 
 /// The items of one destination after the other, in the order in which they are given.
 struct Sorted {
@@ -72,13 +74,14 @@ std::vector<Credit> credits_of(std::span<const std::byte> cell);
 #include <cstring>
 
 template <class Take>
-bool nodeaware::container::for_each_item(std::span<const std::byte> items, Take take) {
+bool nodeaware::container::for_each_item(std::span<const std::byte> items, Take take, bool framed) {
     for (uint64_t at = 0; at < items.size();) {
         Item item;
         if (items.size() - at < sizeof item) { return false; }
         std::memcpy(&item, items.data() + at, sizeof item);
         const uint64_t left = items.size() - at - sizeof item;
-        const uint64_t bytes = item.bytes == all_that_follows ? left : item.bytes;
+        const bool is_rest = framed && item.bytes == all_that_follows;
+        const uint64_t bytes = is_rest ? left : item.bytes;
         const uint64_t size = sizeof item + padded(bytes);
         if (items.size() - at < size) { return false; }
         take(item, items.subspan(at + sizeof item, bytes));

@@ -24,7 +24,8 @@ class ExpectedTraffic {
     };
     void set(int node, int rank, const Traffic& traffic) {
         const uint64_t bytes = std::min<uint64_t>(traffic.bytes, ~uint32_t{0});
-        share(node, rank).store(uint64_t{traffic.messages} << 32 | bytes, std::memory_order_relaxed);
+        share(node, rank)
+            .store(uint64_t{traffic.messages} << 32 | bytes, std::memory_order_relaxed);
     }
     Traffic of(int node, int rank) const {
         const uint64_t word = share(node, rank).load(std::memory_order_relaxed);

@@ -189,9 +189,10 @@ void Mailboxes::set_waiting(bool waits) {
     }
 }
 
-/// Nobody may come after it who would close what it has put in.
+/// Nobody may come after it who would close what it, or another rank that waited for it, has put
+/// in.
 void Mailboxes::need_not_wait() {
-    if (unsent_.empty()) { return; }
+    if (unsent_.empty() && !mates_.is_collecting()) { return; }
     mates_.end_waiting(local_, now());
     close_ready();
     forget_sent();

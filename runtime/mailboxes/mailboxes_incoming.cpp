@@ -20,13 +20,13 @@ void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint6
 
 void Mailboxes::take_message(const IncomingMessages::Message& message) {
     const std::span<const std::byte> all(message.bytes.get(), message.size);
-    container::for_each_item(all,
-                             [&](const container::Item& item, std::span<const std::byte> bytes) {
-                                 if (item.name == control_name) {
-                                     return take_control(message.source, bytes);
-                                 }
-                                 deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
-                             });
+    container::for_each_item(
+        all,
+        [&](const container::Item& item, std::span<const std::byte> bytes) {
+            if (item.name == control_name) { return take_control(message.source, bytes); }
+            deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
+        },
+        true);
 }
 
 void Mailboxes::take_items(const IncomingCells::Place& place) {

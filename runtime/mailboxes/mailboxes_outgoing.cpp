@@ -40,8 +40,8 @@ batches::Forecast Mailboxes::forecast() const {
             const auto sent = expected_.of(other, static_cast<int>(local));
             const auto& ranks = topology_.ranks_of(node_of_other(other));
             for (uint32_t i = 0; i < std::min(sent.messages, most); ++i) {
-                batch.streams.push_back({ranks[i % ranks.size()], static_cast<int32_t>(i),
-                                         sent.bytes / sent.messages});
+                batch.streams.push_back(
+                    {ranks[i % ranks.size()], static_cast<int32_t>(i), sent.bytes / sent.messages});
             }
         }
         std::sort(batch.streams.begin(), batch.streams.end());
@@ -62,6 +62,7 @@ std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t
     std::optional<uint32_t> full;
     while (true) {
         const auto place = outgoing_cells_.reserve(other, size, {time, time + patience}, &full);
+        if (place && place->offset == 0) { mates_.collects(1); }
         if (place || !full) { return place; }
         close_and_send(other, *full);
     }
@@ -96,6 +97,7 @@ void Mailboxes::forget_sent() {
 
 bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete) {
     if (!outgoing_cells_.close(other, generation)) { return false; }
+    mates_.collects(-1);
     if (is_complete) { outgoing_cells_.learn(other, generation); }
     const container::Sorted sorted = container::sort(outgoing_cells_.content(other, generation));
     const uint32_t cell = OutgoingCells::cell_of(generation);

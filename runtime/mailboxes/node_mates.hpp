@@ -27,6 +27,10 @@ class NodeMates {
     }
     bool anybody_takes_part() const { return node().engines.load(std::memory_order_relaxed) > 0; }
 
+    /// A container is begun (1), or closed (-1).
+    void collects(int by) { node().collecting.fetch_add(by); }
+    bool is_collecting() const { return node().collecting.load() > 0; }
+
     /// The rank waits in the library, and sends nothing meanwhile.
     void begin_waiting(int rank) { of(rank).waits.store(1); }
     void end_waiting(int rank, double seconds) {
@@ -67,6 +71,7 @@ class NodeMates {
     static constexpr uint32_t most_missed = 16;
     struct alignas(64) Node {
         std::atomic<int32_t> engines{0};
+        std::atomic<int32_t> collecting{0};
         std::atomic<uint64_t> closings{0};
     };
     struct alignas(64) Rank {

@@ -131,8 +131,7 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
                              bool is_blocking, std::shared_ptr<PendingSend>& pending) {
     const bool is_envelope = (entry.flags & wire::straight) != 0;
     std::span<std::byte> at;
-    std::vector<std::byte> bytes =
-        Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
+    std::vector<std::byte> bytes = Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
     write(is_envelope ? UserMemory{} : memory, entry, at.data());
     ++counts_.direct;
     if (owner_ != nullptr && !owner_->is_learned({destination, entry.tag, memory.bytes})) {
@@ -155,9 +154,9 @@ bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry,
     if (!owner_->is_learned({destination, entry.tag, entry.bytes})) { return false; }
     const auto from = static_cast<uint64_t>(settings_.rank);
     const uint64_t kind = mix(mix(from, static_cast<uint64_t>(entry.tag)), entry.bytes);
-    const bool is_in = mailboxes_->put(settings_.name, world(destination), kind,
-                                       wire::size_of(entry), owner_->patience(),
-                                       [&](std::byte* where) { write(memory, entry, where); });
+    const bool is_in =
+        mailboxes_->put(settings_.name, world(destination), kind, wire::size_of(entry),
+                        owner_->patience(), [&](std::byte* where) { write(memory, entry, where); });
     if (!is_in) { return false; }
     ++counts_.contributed;
     ++unsent_;
@@ -169,13 +168,11 @@ void BatchEngine::left(bool is_late) {
     if (is_late) { ++counts_.late; }
 }
 
-void BatchEngine::send_note(wire::Entry entry, int destination,
-                            std::span<const std::byte> bytes) {
+void BatchEngine::send_note(wire::Entry entry, int destination, std::span<const std::byte> bytes) {
     entry.source = settings_.rank;
     entry.bytes = bytes.size();
     std::span<std::byte> at;
-    std::vector<std::byte> framed =
-        Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
+    std::vector<std::byte> framed = Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
     std::memcpy(at.data(), &entry, sizeof entry);
     if (!bytes.empty()) { std::memcpy(at.data() + sizeof entry, bytes.data(), bytes.size()); }
     mailboxes_->send(std::move(framed), world(destination));
@@ -225,8 +222,8 @@ void BatchEngine::take_announcement(const wire::Entry& entry) {
     announced = std::max(announced, entry.sequence);
     std::vector<std::shared_ptr<PendingSend>> over;
     for (auto& [number, untold] : untold_) {
-        const bool will_match = untold.counts && untold.mark.channel == channel &&
-                                untold.mark.number < announced;
+        const bool will_match =
+            untold.counts && untold.mark.channel == channel && untold.mark.number < announced;
         if (will_match && untold.pending != nullptr) { over.push_back(std::move(untold.pending)); }
     }
     for (const auto& pending : over) { pending->settle(); }

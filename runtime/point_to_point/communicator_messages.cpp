@@ -103,8 +103,8 @@ void CommunicatorMessages::received(const MPI_Status& status) {
     }
 }
 
-bool CommunicatorMessages::may_cancel(int source) const {
-    return engine_ == nullptr || engine_->receives().may_cancel_in_mpi(source);
+uint32_t CommunicatorMessages::era_of(int source) const {
+    return engine_ == nullptr ? 0 : engine_->receives().era_of(source);
 }
 
 void CommunicatorMessages::may_be_cancelled(int source, int tag) {
@@ -185,7 +185,8 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (wants_back_) { return Verdict::returned_slower; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();
-    log(LogLevel::debug, "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI",
+    log(LogLevel::debug,
+        "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI",
         topology_.ranks(), thought.gathered, thought.by_mpi);
     // Some work of ours the model does not know.
     const bool pays = thought.gathered * trusted_difference < thought.by_mpi;

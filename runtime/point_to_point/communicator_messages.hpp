@@ -22,9 +22,7 @@ double automatic_batch_timeout(const World& world);
 /// Where gathering that with what other ranks of its node send is thought to pay, it proposes to
 /// the receivers to hand their connections over to the library (BatchEngine), and asks for them
 /// back where that turns out to be slower. No other rank decides with it.
-class CommunicatorMessages : public ReceiveObserver,
-                             public Attachment,
-                             public BatchEngine::Owner {
+class CommunicatorMessages : public ReceiveObserver, public Attachment, public BatchEngine::Owner {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
     CommunicatorMessages(MPI_Comm comm, Topology topology, int rank, MessageLayer& layer);
@@ -43,7 +41,7 @@ class CommunicatorMessages : public ReceiveObserver,
     void note_probed_in_mpi(int source, int tag);
     void received(const MPI_Status& status) override;
     void received_unknown() override;
-    bool may_cancel(int source) const override;
+    uint32_t era_of(int source) const override;
     void may_be_cancelled(int source, int tag) override;
     void has_forgotten() override { has_forgotten_ = true; }
     void waits() override { has_waiting_wildcard_ = true; }

@@ -81,16 +81,15 @@ bool Sender::confirmed(uint32_t sequence, uint32_t next) {
     return true;
 }
 
-Count Receiver::answer(std::span<const int> waiting) {
-    Count count = count_;
-    for (const int tag : waiting) { count.remove(tag); }
+Count Receiver::answer() {
     phase_ = Phase::answered;
     by_mpi_.clear();
     before_.clear();
-    return count;
+    return count_;
 }
 
 void Receiver::handed_over(std::span<const int> tags) {
+    ++era_;
     for (const int tag : tags) { change(by_mpi_, tag, 1); }
     phase_ = Phase::library;
 }

@@ -103,13 +103,16 @@ class Receiver {
     bool is_by_library() const { return phase_ != Phase::mpi; }
     bool is_receiving() const { return phase_ == Phase::library || phase_ == Phase::leaving; }
 
+    /// How often it has been handed over. A receive of MPI posted before that has its message,
+    /// though that may be under way: it must not be cancelled any more.
+    uint32_t era() const { return era_; }
+
     /// A receive that names source and tag is posted, or was taken back without a message. One with
     /// wildcards counts when MPI has matched it.
     void posted(int tag) { count_.add(tag); }
     void taken_back(int tag) { count_.remove(tag); }
 
-    /// `waiting`: tags of the library's receives that name this source and wait, with shadows.
-    Count answer(std::span<const int> waiting);
+    Count answer();
     /// The sender has given up.
     void given_up() { phase_ = Phase::mpi; }
     /// The note of the sender. What the library brings was sent after all this.
@@ -143,6 +146,7 @@ class Receiver {
     static bool any_of(const Tags& tags, int tag, bool any);
 
     Phase phase_ = Phase::mpi;
+    uint32_t era_ = 0;
     Count count_;
     Tags by_mpi_; ///< messages by MPI since the answer: those told of less those matched
     Tags before_; ///< from before

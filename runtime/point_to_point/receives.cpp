@@ -49,8 +49,8 @@ void Receive::finish_as(int code, const MPI_Status& status) {
 }
 
 void Receives::begin_shadow(Receive& receive) {
-    const int code = begin_receive(receive.memory, receive.source, receive.tag, receive.comm,
-                                   &receive.shadow);
+    const int code =
+        begin_receive(receive.memory, receive.source, receive.tag, receive.comm, &receive.shadow);
     if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Irecv"); }
     ++shadows_;
 }
@@ -60,6 +60,7 @@ void Receives::post(const std::shared_ptr<Receive>& receive) {
         give(unexpected_.take(*found), receive);
         return;
     }
+    note_blocked(*receive);
     if (may_come_by_mpi(receive->source, receive->tag)) { begin_shadow(*receive); }
     posted_.push_back(receive);
     if (receive->source == MPI_ANY_SOURCE) { return; }
@@ -93,6 +94,10 @@ void Receives::sort_in(wire::Arrived message) {
         return;
     }
     if (wire::is_note(message.entry)) { return note_(message); }
+    if (blocked_.count(message.entry.source) > 0) { // behind others, which it must not overtake
+        unexpected_.add(std::move(message));
+        return;
+    }
     for (auto at = posted_.begin(); at != posted_.end();) {
         const std::shared_ptr<Receive> receive = *at;
         if (!receive->accepts(message.entry.source, message.entry.tag)) {
@@ -172,9 +177,8 @@ void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
 
 /// The receive was matched with a message that goes straight.
 void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
-    receive->payload_tag =
-        payload_tag(receive->actual_source, receive->actual_tag, receive->number)
-            .value_or(receive->payload_tag);
+    receive->payload_tag = payload_tag(receive->actual_source, receive->actual_tag, receive->number)
+                               .value_or(receive->payload_tag);
     const auto caught =
         payloads_->catch_all().take(world(receive->actual_source), receive->payload_tag);
     if (caught) { return give_bytes(*caught, *receive); }
@@ -184,9 +188,9 @@ void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
 
 void Receives::begin_payload(Receive& receive) const {
     const bool is_matched = receive.actual_source != MPI_ANY_SOURCE;
-    receive.payload = payloads_->receive(
-        receive.memory, world(is_matched ? receive.actual_source : receive.source),
-        receive.payload_tag);
+    receive.payload = payloads_->receive(receive.memory,
+                                         world(is_matched ? receive.actual_source : receive.source),
+                                         receive.payload_tag);
 }
 
 void Receives::note_match(const wire::Entry& entry) {

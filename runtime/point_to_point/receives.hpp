@@ -38,6 +38,9 @@ struct Receive {
     MPI_Comm comm = MPI_COMM_NULL; ///< of the application, until that frees it
     Requests* requests = nullptr;  ///< where failures of `request` are told
 
+    /// Counted in an answer: its message has been sent by MPI, or will be first.
+    bool is_answered = false;
+    uint32_t era = 0; ///< if so, see handover::Receiver
     bool is_done = false;
     bool is_cancelled = false;
     int error = MPI_SUCCESS;
@@ -87,9 +90,8 @@ class Receives {
     /// wildcards has got this message.
     void note_posted_in_mpi(int source, int tag);
     void note_taken_back_in_mpi(int source, int tag);
-    /// A receive that was posted in MPI is being cancelled. False: it must not be, as its message
-    /// has been sent, and receives after it count on that.
-    bool may_cancel_in_mpi(int source) const;
+    /// A receive that was posted in MPI is being cancelled, see handover::Receiver::era().
+    uint32_t era_of(int source) const;
     void cancelling_in_mpi(int source, int tag);
     void was_not_cancelled_in_mpi(int source, int tag);
     /// MPI has given a message to a matched probe.
@@ -178,8 +180,9 @@ class Receives {
     uint32_t from_before(const Channel& channel) const;
     void end_connection(Source& known, int source);
     const wire::Arrived* find_arrived(int source, int tag) const;
+    void note_blocked(const Receive& receive);
     void matched_by_mpi(const Receive& receive);
-    void sort_again(int source);
+    void sort_again();
     bool is_claimed(const wire::Entry& entry) const;
     void begin_shadow(Receive& receive);
 
@@ -191,6 +194,7 @@ class Receives {
     void expect_payload(const std::shared_ptr<Receive>& receive);
     void begin_payload(Receive& receive) const;
     bool close_from(List::iterator first);
+    bool cancel_answered(Receive& receive);
     void note_match(const wire::Entry& entry);
     void check_payloads();
     void check_shadows();

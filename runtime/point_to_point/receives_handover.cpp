@@ -28,9 +28,9 @@ bool Receives::concerns(int source) const {
 void Receives::note_posted_in_mpi(int source, int tag) { receiver(source).posted(tag); }
 void Receives::note_taken_back_in_mpi(int source, int tag) { receiver(source).taken_back(tag); }
 
-bool Receives::may_cancel_in_mpi(int source) const {
+uint32_t Receives::era_of(int source) const {
     const Source* const known = find_source(source);
-    return known == nullptr || !known->receiver.is_receiving();
+    return known == nullptr ? 0 : known->receiver.era();
 }
 
 void Receives::cancelling_in_mpi(int source, int tag) {
@@ -44,7 +44,7 @@ void Receives::was_not_cancelled_in_mpi(int source, int tag) {
     end.posted(tag);
     if (!end.is_by_library()) { return; }
     end.was_not_cancelled(tag);
-    sort_again(source);
+    sort_again();
 }
 
 bool Receives::may_come_by_mpi(int source, int tag) const {
@@ -64,6 +64,18 @@ const wire::Arrived* Receives::find_arrived(int source, int tag) const {
     });
 }
 
+/// Messages that the receive would take if others did not have to come first.
+void Receives::note_blocked(const Receive& receive) {
+    if (unexpected_.empty()) { return; }
+    unexpected_.for_each_source([&](int source) {
+        const bool is_for_it = receive.source == source || receive.source == MPI_ANY_SOURCE;
+        const auto any = [](const wire::Entry&) { return true; };
+        if (is_for_it && unexpected_.find(source, receive.tag, any) != nullptr) {
+            blocked_.insert(source);
+        }
+    });
+}
+
 bool Receives::is_claimed(const wire::Entry& entry) const {
     return std::any_of(posted_.begin(), posted_.end(), [&](const auto& receive) {
         return receive->accepts(entry.source, entry.tag);
@@ -78,7 +90,8 @@ std::optional<int> Receives::payload_tag(int source, int tag, uint32_t number) c
 
 uint32_t Receives::from_before(const Channel& channel) const {
     const Source* const known = find_source(channel.first);
-    return known == nullptr ? 0 : static_cast<uint32_t>(known->receiver.from_before(channel.second));
+    return known == nullptr ? 0
+                            : static_cast<uint32_t>(known->receiver.from_before(channel.second));
 }
 
 std::vector<int> Receives::waiting(int source) const {
@@ -93,6 +106,23 @@ std::optional<Receives::Answer> Receives::answer(int source) {
     Source& known = sources_[source];
     const bool is_settled = !doubtful_ && !unexpected_.has(source);
     if (known.receiver.is_by_library() || !is_settled) { return std::nullopt; }
+    const auto is_unknown = [&](const std::shared_ptr<Receive>& receive) {
+        return receive->has_wildcards() &&
+               (receive->source == source || receive->source == MPI_ANY_SOURCE);
+    };
+    if (std::any_of(posted_.begin(), posted_.end(), is_unknown) ||
+        std::any_of(by_mpi_.begin(), by_mpi_.end(), is_unknown)) {
+        return std::nullopt;
+    }
+    // Those with shadows from before count like receives of MPI, which come after them.
+    const auto is_named = [&](const auto& receive) { return receive->source == source; };
+    std::copy_if(posted_.begin(), posted_.end(), std::back_inserter(by_mpi_), is_named);
+    posted_.remove_if(is_named);
+    for (const auto& receive : by_mpi_) {
+        if (!is_named(receive) || receive->is_answered) { continue; }
+        receive->is_answered = true;
+        receive->era = known.receiver.era();
+    }
     // Messages are numbered from here on, at both ends.
     const auto first = Channel{source, std::numeric_limits<int>::min()};
     const auto last = Channel{source, std::numeric_limits<int>::max()};
@@ -100,7 +130,7 @@ std::optional<Receives::Answer> Receives::answer(int source) {
     announced_.erase(announced_.lower_bound(first), announced_.upper_bound(last));
     if (payloads_ != nullptr) { known.part = payloads_->take_part(world(source)); }
     ++connections_;
-    return Answer{known.receiver.answer(waiting(source)), known.part};
+    return Answer{known.receiver.answer(), known.part};
 }
 
 void Receives::end_connection(Source& known, int source) {

@@ -20,7 +20,8 @@ void Receives::open(uint64_t above) {
         }
         const Channel channel{receive->source, receive->tag};
         const uint32_t ahead = before[channel]++;
-        const bool is_certain = from_before(channel) == 0 &&
+        const bool is_certain =
+            from_before(channel) == 0 &&
             std::none_of(wildcards.begin(), wildcards.end(), [&](const Receive* other) {
                 return other->accepts(channel.first, channel.second);
             });
@@ -124,29 +125,30 @@ void Receives::check_shadows() {
     for (const auto& receive : over) {
         if (!receive->is_cancelled) { matched_by_mpi(*receive); }
     }
+    if (!over.empty()) { sort_again(); }
 }
 
 /// Which may be what messages of the library have waited for.
 void Receives::matched_by_mpi(const Receive& receive) {
     const int source = receive.source == MPI_ANY_SOURCE ? receive.actual_source : receive.source;
     const int tag = receive.has_any_tag() ? receive.actual_tag : receive.tag;
-    if (source < 0) { return; }
-    if (receive.has_wildcards()) { return probed_in_mpi(source, tag); }
+    if (source < 0 || receive.is_answered) { return; }
+    if (receive.has_wildcards()) { receiver(source).posted(tag); }
     if (receiver(source).matched_by_mpi(tag)) { ++matched_on_[{source, tag}]; }
-    sort_again(source);
 }
 
 void Receives::probed_in_mpi(int source, int tag) {
     handover::Receiver& end = receiver(source);
     end.posted(tag);
     if (end.matched_by_mpi(tag)) { ++matched_on_[{source, tag}]; }
-    sort_again(source);
+    sort_again();
 }
 
-/// Messages of the library that had to wait for one by MPI.
-void Receives::sort_again(int source) {
-    if (blocked_.erase(source) == 0) { return; }
-    for (wire::Arrived& message : unexpected_.take_all(source)) { sort_in(std::move(message)); }
+/// Messages of the library that had to wait, after any change of what they wait for.
+void Receives::sort_again() {
+    for (const int source : std::exchange(blocked_, {})) {
+        for (wire::Arrived& message : unexpected_.take_all(source)) { sort_in(std::move(message)); }
+    }
 }
 
 void Receives::communicator_freed() {
@@ -211,24 +213,40 @@ bool Receives::close_from(List::iterator first) {
     return true;
 }
 
+/// As a receive of MPI that was posted before the answer.
+bool Receives::cancel_answered(Receive& receive) {
+    if (era_of(receive.source) != receive.era) { return false; }
+    if (withdraw(&receive.shadow) != Withdrawal::done) { return false; }
+    --shadows_;
+    std::erase_if(by_mpi_, [&](const auto& kept) { return kept.get() == &receive; });
+    receive.is_cancelled = true;
+    receive.finish();
+    cancelling_in_mpi(receive.source, receive.tag);
+    return true;
+}
+
 bool Receives::cancel(Receive& receive) {
+    if (receive.is_answered && receive.shadow != MPI_REQUEST_NULL) {
+        return cancel_answered(receive);
+    }
     const auto found = std::find_if(posted_.begin(), posted_.end(), [&](const auto& candidate) {
         return candidate.get() == &receive;
     });
     if (found == posted_.end() || !close_from(found)) { return false; }
     const std::shared_ptr<Receive> kept = *found;
     posted_.erase(found);
-    if (receive.shadow != MPI_REQUEST_NULL) {
-        if (withdraw(&receive.shadow) != Withdrawal::done) {
-            by_mpi_.push_back(kept);
-            return false;
-        }
-        --shadows_;
+    const bool has_shadow = receive.shadow != MPI_REQUEST_NULL;
+    const bool is_withdrawn = !has_shadow || withdraw(&receive.shadow) == Withdrawal::done;
+    if (!is_withdrawn) {
+        by_mpi_.push_back(kept);
+        sort_again();
+        return false;
     }
+    if (has_shadow) { --shadows_; }
     receive.is_cancelled = true;
     receive.finish();
     if (!receive.has_wildcards()) { receiver(receive.source).taken_back(receive.tag); }
-    for (const int source : std::set<int>(blocked_)) { sort_again(source); }
+    sort_again();
     return true;
 }
 

@@ -152,7 +152,7 @@ void make_request(const std::shared_ptr<Receive>& receive,
     MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
     static_cast<void>(state.release());
     receive->request = *request;
-    receive->requests->recent.add({*request, nullptr, 0, 0}); // MPI uses handles again
+    receive->requests->recent.add({*request, nullptr, 0, 0, 0}); // MPI uses handles again
 }
 
 /// The end of a blocking receive.
@@ -242,13 +242,14 @@ bool has_wildcards(const Message& message) {
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {
     CommunicatorMessages* const communicator = find(layer, message.comm);
     if (communicator == nullptr || message.peer == MPI_PROC_NULL) {
-        layer.requests.recent.add({request, nullptr, 0, 0});
+        layer.requests.recent.add({request, nullptr, 0, 0, 0});
     } else if (has_wildcards(message)) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {
         communicator->note_receive_in_mpi(message.peer, message.tag);
-        layer.requests.recent.add({request, communicator, message.peer, message.tag});
+        layer.requests.recent.add(
+            {request, communicator, message.peer, message.tag, communicator->era_of(message.peer)});
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <vector>
@@ -25,6 +26,13 @@ class Unexpected {
     /// Takes away all of a source, in the order of their arrival.
     std::vector<wire::Arrived> take_all(int source);
     bool has(int source) const;
+    template <class Take> void for_each_source(Take take) const {
+        for (auto queue = channels_.begin(); queue != channels_.end();) {
+            const int source = queue->first.first;
+            take(source);
+            queue = channels_.upper_bound({source, std::numeric_limits<int>::max()});
+        }
+    }
     bool empty() const { return channels_.empty(); }
 
   private:

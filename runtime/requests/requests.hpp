@@ -23,8 +23,8 @@ class ReceiveObserver {
     virtual ~ReceiveObserver() = default;
 
     virtual void received(const MPI_Status& status) = 0;
-    /// A receive from `source` may be cancelled: it is not known to get a message soon.
-    virtual bool may_cancel(int source) const = 0;
+    /// Changes when receives from there that are posted must not be cancelled any more.
+    virtual uint32_t era_of(int source) const = 0;
     /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
     /// What becomes of it is told when it is over.
     virtual void may_be_cancelled(int source, int tag) = 0;
@@ -46,6 +46,7 @@ class RecentReceives {
         ReceiveObserver* observer = nullptr;
         int source = 0;
         int tag = 0;
+        uint32_t era = 0; ///< of the source
     };
     void add(const Receive& receive) {
         Receive& oldest = ring_[next_++ % ring_.size()];

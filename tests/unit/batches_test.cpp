@@ -126,10 +126,28 @@ TEST(BatchLearner, FindsWhatRepeatsInWhateverOrder) {
     for (int i = 0; i < 4; ++i) { run(learner, i % 2 == 0 ? one : other, 1 + i, 1.5 + i); }
     learner.post(9); // ends the fourth
     EXPECT_EQ(learner.recent(), 4U);
-    ASSERT_EQ(learner.repeated().size(), 1U);
-    EXPECT_EQ(learner.repeated()[0].streams, one);
-    EXPECT_EQ(learner.repeated()[0].repetitions, 4U);
+    ASSERT_NE(learner.last(), nullptr);
+    EXPECT_EQ(learner.last()->streams, one);
+    EXPECT_EQ(learner.last()->repetitions, 4U);
     EXPECT_DOUBLE_EQ(learner.mean_seconds(), 0.5);
+}
+
+TEST(BatchLearner, KnowsWhatBelongsToABatchThatRepeats) {
+    BatchLearner learner;
+    run(learner, {{4, 0, 8}, {4, 1, 8}}, 1, 2);
+    run(learner, {{4, 2, 8}}, 2, 3);
+    learner.post(3);
+    EXPECT_FALSE(learner.is_learned({4, 0, 8}));
+    run(learner, {{4, 1, 8}, {4, 0, 8}}, 3, 4);
+    learner.post(4);
+    EXPECT_TRUE(learner.is_learned({4, 0, 8}));
+    EXPECT_TRUE(learner.is_learned({4, 1, 8}));
+    EXPECT_FALSE(learner.is_learned({4, 1, 9}));
+    EXPECT_FALSE(learner.is_learned({4, 2, 8}));
+    learner.begin_period(); // and one more without it
+    EXPECT_TRUE(learner.is_learned({4, 0, 8}));
+    learner.begin_period();
+    EXPECT_FALSE(learner.is_learned({4, 0, 8}));
 }
 
 TEST(BatchLearner, IsStableWhenNearlyAllWasSeenBefore) {
@@ -144,7 +162,7 @@ TEST(BatchLearner, IsStableWhenNearlyAllWasSeenBefore) {
     run(learner, {{7, 7, 7}}, 30, 31);
     learner.post(32);
     EXPECT_TRUE(learner.is_stable());
-    EXPECT_EQ(learner.repeated().size(), 1U);
+    EXPECT_FALSE(learner.is_learned({7, 7, 7}));
 }
 
 TEST(BatchLearner, ForgetsTheManyBatchesOfASetup) {
@@ -156,8 +174,8 @@ TEST(BatchLearner, ForgetsTheManyBatchesOfASetup) {
     };
     solve();
     EXPECT_FALSE(learner.is_stable());
-    ASSERT_EQ(learner.repeated().size(), 1U);
-    EXPECT_EQ(learner.repeated()[0].streams, (std::vector<Stream>{{4, 0, 800}}));
+    EXPECT_TRUE(learner.is_learned({4, 0, 800}));
+    EXPECT_FALSE(learner.is_learned({4, 2999, 8}));
     learner.begin_period();
     solve();
     EXPECT_TRUE(learner.is_stable());

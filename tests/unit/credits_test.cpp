@@ -14,8 +14,8 @@ namespace {
 TEST(PayloadTags, AreApart) {
     constexpr int largest = (1 << 28) - 1;
     std::set<int> all;
-    for (int engine = 0; engine < PayloadTags::engines; ++engine) {
-        const PayloadTags tags(largest, engine);
+    for (int part = 0; part < PayloadTags::parts; ++part) {
+        const PayloadTags tags(largest, part);
         ASSERT_GE(tags.window(), 64U);
         for (const int tag : {0, 1, 32767, largest, largest - 1, largest - 32767}) {
             for (const uint32_t number : {0U, 1U, tags.window() - 1}) {
@@ -36,7 +36,7 @@ TEST(PayloadTags, FitAnyMpi) {
     EXPECT_EQ(PayloadTags().window(), 0U);
     EXPECT_EQ(PayloadTags(32767, 0).window(), 0U);
     EXPECT_FALSE(PayloadTags(32767, 0).of(1, 1));
-    const PayloadTags tags(std::numeric_limits<int>::max(), PayloadTags::engines - 1);
+    const PayloadTags tags(std::numeric_limits<int>::max(), PayloadTags::parts - 1);
     EXPECT_GE(tags.window(), 64U);
     EXPECT_GT(tags.of(std::numeric_limits<int>::max() - 32767, tags.window() - 1).value(), 0);
 }
