@@ -90,7 +90,7 @@ class Sender {
     Count receives_; ///< answered
     std::array<int, remembered> tags_{};
     uint64_t next_proposal_ = 0;
-    uint64_t patience_ = 16; ///< messages from one proposal to the next
+    uint64_t patience_ = 4; ///< messages from one proposal to the next
     uint32_t left_at_ = 0;
 };
 
