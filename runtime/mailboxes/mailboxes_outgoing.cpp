@@ -40,7 +40,7 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
         if (!outgoing_cells_.is_known(place.node, place.generation)) { return; }
         if (others_can_send(place.node)) { return; }
     }
-    if (close_and_send(place.node, place.generation)) { mates_.closed(false); }
+    if (close_and_send(place.node, place.generation)) { mates_.closed(std::nullopt); }
 }
 
 void Mailboxes::forget_sent() {
@@ -109,7 +109,7 @@ std::vector<container::Credit> Mailboxes::take_credits(int other) {
 void Mailboxes::close_ready() {
     const int others = topology_.nodes() - 1;
     bool has_closed = false;
-    bool is_late = false;
+    std::optional<double> late; // when the last container was begun that was overdue
     for (int i = 0; i < others; ++i) {
         const int other = (i + local_) % others; // the work is shared
         const auto generation = outgoing_cells_.collecting(other);
@@ -125,10 +125,10 @@ void Mailboxes::close_ready() {
         has_closed = true;
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
-            is_late = true;
+            late = std::max(late.value_or(0), times.now);
         }
     }
-    if (has_closed) { mates_.closed(is_late); }
+    if (has_closed) { mates_.closed(late); }
 }
 
 /// Another rank that waits may send a container there, and this one may not.
