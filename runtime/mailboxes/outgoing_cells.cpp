@@ -25,6 +25,7 @@ constexpr uint64_t kept = uint64_t{2} << state_shift;
 constexpr uint64_t kept_sending = uint64_t{3} << state_shift;     ///< once more
 constexpr uint64_t returned_sending = uint64_t{4} << state_shift; ///< and meanwhile not needed
 constexpr uint64_t kept_twice = uint64_t{5} << state_shift;       ///< was sent once more
+constexpr uint64_t unused = uint64_t{6} << state_shift; ///< since that generation, for a later one
 
 constexpr uint32_t generation_of(uint64_t word) {
     return static_cast<uint32_t>(word >> generation_shift);
@@ -33,13 +34,16 @@ constexpr uint64_t state_of(uint64_t word) { return word & state_mask; }
 constexpr bool is_of(uint64_t word, uint32_t generation) {
     return generation_of(word) == (generation & generation_mask);
 }
-/// The cell serves an earlier generation still.
+/// The cell serves an earlier generation, or has done so last.
 constexpr bool is_before(uint64_t word, uint32_t generation) {
     const uint32_t ahead = (generation - generation_of(word)) & generation_mask;
     return ahead != 0 && ahead < generation_mask / 2;
 }
 constexpr uint64_t first_word(uint32_t generation) {
     return uint64_t{generation & generation_mask} << generation_shift;
+}
+constexpr bool is_unused_before(uint64_t word, uint32_t generation) {
+    return state_of(word) == unused && is_before(word, generation);
 }
 
 void keep_least(std::atomic<double>& kept, double seconds) {
@@ -76,7 +80,7 @@ std::byte* OutgoingCells::data(int node, uint32_t generation) const {
 void OutgoingCells::initialize() {
     for (int node = 0; node < nodes_; ++node) {
         for (uint32_t i = 0; i < cells; ++i) {
-            cell(node, i).word.store(first_word(i), std::memory_order_relaxed);
+            cell(node, i).word.store(first_word(i - cells) | unused, std::memory_order_relaxed);
         }
     }
 }
@@ -85,31 +89,43 @@ std::optional<OutgoingCells::Place> OutgoingCells::reserve(int node, uint32_t by
                                                            const Times& times,
                                                            std::optional<uint32_t>* full) {
     full->reset();
-    std::atomic<uint32_t>& current = ring(node).current;
-    uint32_t generation = current.load(std::memory_order_acquire);
+    uint32_t generation = ring(node).current.load(std::memory_order_acquire);
     while (true) {
         Cell& place = cell(node, generation);
         uint64_t word = place.word.load(std::memory_order_acquire);
-        if (is_before(word, generation)) { // not free yet, unless others have gone on meanwhile
-            const uint32_t now = current.load(std::memory_order_acquire);
-            if (now == generation) { return std::nullopt; }
-            generation = now;
+        const bool is_first = is_unused_before(word, generation);
+        if (!is_first && !(is_of(word, generation) && state_of(word) == open)) { // served already
+            if (!go_on(node, generation)) { return std::nullopt; }
             continue;
         }
-        if (!is_of(word, generation) || state_of(word) != open) { // served already
-            if (current.compare_exchange_strong(generation, generation + 1)) { ++generation; }
-            continue;
-        }
-        const uint64_t used = word & used_mask;
+        const uint64_t before = is_first ? first_word(generation) : word;
+        const uint64_t used = before & used_mask;
         if (used + bytes > capacity_) {
             if (used > 0) { *full = generation; }
             return std::nullopt;
         }
-        if (!place.word.compare_exchange_weak(word, word + bytes + one_writer)) { continue; }
+        if (!place.word.compare_exchange_weak(word, before + bytes + one_writer)) { continue; }
         keep_least(place.begun, times.now);
         keep_least(place.leaves_at, times.leaves_at);
         return Place{node, generation, static_cast<uint32_t>(used)};
     }
+}
+
+/// From a generation that was served to the next whose cell is unused. That stays so until it is
+/// the current one, for no cell begins to be used before. False if there is none.
+bool OutgoingCells::go_on(int node, uint32_t& generation) {
+    std::atomic<uint32_t>& current = ring(node).current;
+    for (uint32_t ahead = 1; ahead <= cells; ++ahead) {
+        const uint32_t next = generation + ahead;
+        if (!is_unused_before(cell(node, next).word.load(std::memory_order_acquire), next)) {
+            continue;
+        }
+        if (current.compare_exchange_strong(generation, next)) { generation = next; }
+        return true; // or others have gone on
+    }
+    const uint32_t before = generation;
+    generation = current.load(std::memory_order_acquire);
+    return generation != before;
 }
 
 std::byte* OutgoingCells::at(const Place& place) const {
@@ -143,7 +159,9 @@ bool OutgoingCells::is_known(int node, uint32_t generation) const {
     Cell& place = cell(node, generation);
     const uint64_t signature = place.signature.load(std::memory_order_acquire);
     if (!ring(node).known.knows(signature)) { return false; }
-    if (generation % tries != tries - 1) { return true; }
+    // Each cell has its turns, for others may not be used for long.
+    const uint32_t turn = (cell_of(generation) + 1) * (tries / cells) - 1;
+    if (generation / cells % tries != turn) { return true; }
     place.passed.store(signature, std::memory_order_relaxed);
     return false;
 }
@@ -185,17 +203,17 @@ void OutgoingCells::keep(int node, uint32_t generation, double seconds) {
     change(place, generation, closed, kept);
 }
 
-void OutgoingCells::reopen(Cell& place, uint64_t word) {
+void OutgoingCells::empty(Cell& place, uint64_t word) {
     place.begun.store(0, std::memory_order_relaxed);
     place.leaves_at.store(0, std::memory_order_relaxed);
     place.signature.store(0, std::memory_order_relaxed);
     place.passed.store(0, std::memory_order_relaxed);
-    place.word.store(first_word(generation_of(word) + cells), std::memory_order_release);
+    place.word.store(first_word(generation_of(word)) | unused, std::memory_order_release);
 }
 
 void OutgoingCells::release(int node, uint32_t generation) {
     Cell& place = cell(node, generation);
-    reopen(place, place.word.load(std::memory_order_acquire));
+    empty(place, place.word.load(std::memory_order_acquire));
 }
 
 void OutgoingCells::returned(int node, uint32_t number) {
@@ -205,7 +223,7 @@ void OutgoingCells::returned(int node, uint32_t number) {
         const bool is_read = state_of(word) == kept_sending;
         const uint64_t after = (word & ~state_mask) | (is_read ? returned_sending : closed);
         if (!place.word.compare_exchange_weak(word, after)) { continue; }
-        if (!is_read) { reopen(place, word); }
+        if (!is_read) { empty(place, word); }
         return;
     }
 }
@@ -227,7 +245,7 @@ bool OutgoingCells::send_again(int node, uint32_t generation) {
 void OutgoingCells::sent_again(int node, uint32_t generation) {
     Cell& place = cell(node, generation);
     if (change(place, generation, kept_sending, kept_twice)) { return; }
-    reopen(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
+    empty(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
 }
 
 } // namespace nodeaware

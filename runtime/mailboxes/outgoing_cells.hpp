@@ -16,7 +16,9 @@ namespace nodeaware {
 /// cell until the other node has it, so that it can be sent once more, another way.
 ///
 /// A cell serves one container after the other, which are counted: generation g of a node lies in
-/// cell g % cells. Layout over memory that is given, zero at first.
+/// cell g % cells. Only the current generation collects messages. Those whose cells still keep what
+/// was sent when it would be their turn are left out. Layout over memory that is given, zero at
+/// first.
 class OutgoingCells {
   public:
     static constexpr uint32_t cells = 4; ///< for each other node
@@ -93,7 +95,8 @@ class OutgoingCells {
     Cell& cell(int node, uint32_t generation) const;
     std::byte* data(int node, uint32_t generation) const;
     bool change(Cell& cell, uint32_t generation, uint64_t from, uint64_t to);
-    void reopen(Cell& cell, uint64_t word);
+    bool go_on(int node, uint32_t& generation);
+    static void empty(Cell& cell, uint64_t word);
 
     uint64_t node_bytes() const;
 
