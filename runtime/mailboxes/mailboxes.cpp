@@ -111,18 +111,19 @@ bool Mailboxes::create_memory(uint64_t limit) {
 Mailboxes::~Mailboxes() = default;
 
 void Mailboxes::add(Name name, Addressee& addressee) {
+    const std::vector<EarlyMessages::Message> early = early_.comes(name);
     addressees_[name] = &addressee;
     mates_.takes_part(local_, 1);
-    const auto early = early_.find(name);
-    if (early == early_.end()) { return; }
-    const std::vector<Message> messages = std::move(early->second);
-    early_.erase(early);
-    for (const auto& [bytes, size] : messages) { addressee.take(bytes, size); }
+    try {
+        for (const auto& [bytes, size] : early) { addressee.take(bytes, size); }
+    } catch (...) {
+        remove(name);
+        throw;
+    }
 }
 
 void Mailboxes::remove(Name name) {
     addressees_.erase(name);
-    removed_.insert(name);
     mates_.takes_part(local_, -1);
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/job/world.hpp"
+#include "runtime/mailboxes/early_messages.hpp"
 #include "runtime/mailboxes/grants.hpp"
 #include "runtime/mailboxes/incoming_cells.hpp"
 #include "runtime/mailboxes/incoming_messages.hpp"
@@ -17,7 +18,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -58,11 +58,15 @@ class Mailboxes : public WorkSource {
         Addressee& operator=(const Addressee&) = default;
         ~Addressee() = default;
     };
-    using Name = uint64_t;
-    /// One that no other has; to be told to its other ranks.
-    Name new_name() { return uint64_t{static_cast<uint32_t>(rank_)} << 32 | ++names_; }
+    using Name = EarlyMessages::Name;
+    /// One that no other has; to be told to its other ranks. Each of them adds those that one rank
+    /// has named in the order of their names.
+    Name new_name() { return EarlyMessages::name(rank_, ++names_); }
+    /// It takes at once what has come before it. If that throws, it is not there.
     void add(Name name, Addressee& addressee);
     void remove(Name name);
+    /// It will not be added on this rank, though it may be on others.
+    void give_up(Name name) { early_.comes(name); }
 
     /// The largest message that travels with others.
     uint64_t most_bytes() const { return most_bytes_; }
@@ -182,9 +186,7 @@ class Mailboxes : public WorkSource {
     std::vector<Kept> kept_;
     std::map<int, double> owed_since_; ///< by sender
     std::map<Name, Addressee*> addressees_;
-    using Message = std::pair<std::shared_ptr<const std::byte>, uint64_t>;
-    std::map<Name, std::vector<Message>> early_; ///< for addressees that are not there yet
-    std::set<Name> removed_;
+    EarlyMessages early_;
     uint32_t names_ = 0;
     bool is_closing_ = false;
     double waiting_since_ = 0;        ///< 0: does not wait

@@ -14,8 +14,7 @@ using namespace mailbox_messages;
 void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size) {
     const auto found = addressees_.find(name);
     if (found != addressees_.end()) { return found->second->take(bytes, size); }
-    if (removed_.count(name) > 0) { return; } // it has come another way
-    early_[name].emplace_back(std::move(bytes), size);
+    early_.keep(name, {std::move(bytes), size});
 }
 
 void Mailboxes::take_message(const IncomingMessages::Message& message) {

@@ -234,20 +234,23 @@ void CommunicatorMessages::begin(const World& world, MPI_Comm self, MPI_Comm mee
         batches::containers_of(shared, topology_, most_bytes);
     const batches::Forecast thought = batches::forecast(shared, planned, parameters.costs);
     const int number = inner->next_engine();
-    BatchEngine::Settings settings{name_of_engine(*mailboxes, meeting),
-                                   timeout_of(world, native_seconds_),
-                                   self,
-                                   tags::of_engine(number),
-                                   most_bytes,
-                                   batches::bytes_worth_a_copy(parameters.costs),
+    const Mailboxes::Name name = name_of_engine(*mailboxes, meeting);
+    BatchEngine::Settings settings{name,       timeout_of(world, native_seconds_),
+                                   self,       tags::of_engine(number),
+                                   most_bytes, batches::bytes_worth_a_copy(parameters.costs),
                                    {}};
     for (const batches::Batch& batch : shared[static_cast<size_t>(local)]) {
         settings.learned.insert(batch.streams.begin(), batch.streams.end());
     }
     const uint64_t saved = local == 0 ? batches::saved_messages(planned) : 0; // once for the node
-    if (!all_begin(is_asked_for(world), saved, thought, meeting)) { return; }
-    engine_ = std::make_shared<BatchEngine>(inner, mailboxes, payloads_of(*inner, number, meeting),
-                                            std::move(settings));
+    try {
+        if (!all_begin(is_asked_for(world), saved, thought, meeting)) { return; }
+        engine_ = std::make_shared<BatchEngine>(
+            inner, mailboxes, payloads_of(*inner, number, meeting), std::move(settings));
+    } catch (...) {
+        mailboxes->give_up(name); // which others may have begun to send to
+        throw;
+    }
     if (shares_memory_) { engine_->send_at_once(); }
     last_counts_ = {};
     if (rank_ == 0) { vote_counts::add_taken_over(); }
