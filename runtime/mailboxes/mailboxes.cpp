@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace nodeaware {
@@ -33,7 +34,9 @@ template <class Ready> void wait_for_others(Progress& progress, Ready ready) {
     for (int i = 0; i < most_failures; ++i) {
         try {
             return progress.wait_until(ready);
-        } catch (const MpiError&) { progress.rest(backoff::spins); }
+        } catch (const MpiError&) {
+        } catch (const std::bad_alloc&) {}
+        progress.rest(backoff::spins);
     }
 }
 
@@ -210,9 +213,8 @@ void Mailboxes::looks_no_more() {
 }
 
 void Mailboxes::before_blocking() {
-    for (const Unsent& unsent : std::vector<Unsent>(unsent_)) {
-        close_and_send(unsent.node, unsent.generation);
-    }
+    for (const Unsent& unsent : unsent_) { try_to_send(unsent.node, unsent.generation); }
+    for (int other = 0; other < topology_.nodes() - 1; ++other) { send_put_back(other); }
     forget_sent();
 }
 

@@ -129,6 +129,7 @@ class Mailboxes : public WorkSource {
         int sender; ///< in MPI_COMM_WORLD
         IncomingCells::Place place;
         MPI_Request request;
+        bool is_to_be_posted = false; ///< once more, which MPI may have refused
     };
 
     Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world);
@@ -136,11 +137,18 @@ class Mailboxes : public WorkSource {
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();
-    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it.
+    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it. If it
+    /// throws, the container is put back, and tried again by whoever looks next.
     bool close_and_send(int other, uint32_t generation, bool is_complete = false);
+    bool try_to_send(int other, uint32_t generation);
+    void send_put_back(int other);
+    void send_closed(int other, uint32_t generation);
+    void send_container(int other, uint32_t generation, const container::Sorted& sorted,
+                        uint32_t granted);
     void ask_for_cells(int other, uint32_t destination);
     void send_apart(int other, const container::Sorted& sorted);
     std::vector<container::Credit> take_credits(int other);
+    void owe(int sender, uint32_t cells);
     void send_control(int destination, Control what, uint32_t cells);
     void take_control(int source, std::span<const std::byte> message);
     void take_message(const IncomingMessages::Message& message);
@@ -153,6 +161,7 @@ class Mailboxes : public WorkSource {
     void keep(int sender);
     void post(Kept& kept);
     void look_after_cells();
+    void tell_of_cells();
     void looks_no_more();
     void barrier(Progress& progress);
 

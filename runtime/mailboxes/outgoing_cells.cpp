@@ -25,6 +25,7 @@ constexpr uint64_t kept = uint64_t{2} << state_shift;
 constexpr uint64_t kept_sending = uint64_t{3} << state_shift;     ///< once more
 constexpr uint64_t returned_sending = uint64_t{4} << state_shift; ///< and meanwhile not needed
 constexpr uint64_t kept_twice = uint64_t{5} << state_shift;       ///< was sent once more
+constexpr uint64_t unsent = uint64_t{7} << state_shift;           ///< closed, and could not be sent
 constexpr uint64_t unused = uint64_t{6} << state_shift; ///< since that generation, for a later one
 
 constexpr uint32_t generation_of(uint64_t word) {
@@ -44,6 +45,11 @@ constexpr uint64_t first_word(uint32_t generation) {
 }
 constexpr bool is_unused_before(uint64_t word, uint32_t generation) {
     return state_of(word) == unused && is_before(word, generation);
+}
+
+/// An open cell with messages.
+constexpr bool is_collected(uint64_t word) {
+    return state_of(word) == open && (word & used_mask) > 0;
 }
 
 void keep_least(std::atomic<double>& kept, double seconds) {
@@ -140,13 +146,23 @@ void OutgoingCells::commit(const Place& place, uint64_t signature) {
 
 std::optional<uint32_t> OutgoingCells::collecting(int node) const {
     const uint32_t generation = ring(node).current.load(std::memory_order_acquire);
-    if (is_collecting(node, generation)) { return generation; }
+    const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
+    if (is_of(word, generation) && is_collected(word)) { return generation; }
     return std::nullopt;
 }
 
-bool OutgoingCells::is_collecting(int node, uint32_t generation) const {
+bool OutgoingCells::has_to_leave(int node, uint32_t generation) const {
     const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
-    return is_of(word, generation) && state_of(word) == open && (word & used_mask) > 0;
+    return is_of(word, generation) && (is_collected(word) || state_of(word) == unsent);
+}
+
+std::optional<uint32_t> OutgoingCells::not_sent(int node) const {
+    if (ring(node).unsent.load(std::memory_order_acquire) == 0) { return std::nullopt; }
+    for (uint32_t i = 0; i < cells; ++i) {
+        const uint64_t word = cell(node, i).word.load(std::memory_order_acquire);
+        if (state_of(word) == unsent) { return generation_of(word); }
+    }
+    return std::nullopt;
 }
 
 OutgoingCells::Times OutgoingCells::times(int node, uint32_t generation) const {
@@ -184,12 +200,29 @@ bool OutgoingCells::change(Cell& place, uint32_t generation, uint64_t from, uint
 }
 
 bool OutgoingCells::close(int node, uint32_t generation) {
-    if (!is_collecting(node, generation)) { return false; }
+    if (!has_to_leave(node, generation)) { return false; }
     Cell& place = cell(node, generation);
+    if (change(place, generation, unsent, closed)) {
+        ring(node).unsent.fetch_sub(1);
+        return true;
+    }
     if (!change(place, generation, open, closed)) { return false; }
     // Others may be writing; they need nothing but the processor to finish.
     while ((place.word.load(std::memory_order_acquire) & writers_mask) != 0) { sched_yield(); }
     return true;
+}
+
+void OutgoingCells::put_back(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    std::atomic<uint32_t>& count = ring(node).unsent;
+    count.fetch_add(1); // before anybody closes it again
+    while (!change(place, generation, closed, unsent) && !change(place, generation, kept, unsent)) {
+        if (change(place, generation, kept_twice, closed)) { // others have sent it another way
+            count.fetch_sub(1);
+            return release(node, generation);
+        }
+        sched_yield(); // they are about to, which needs nothing but the processor
+    }
 }
 
 std::span<const std::byte> OutgoingCells::content(int node, uint32_t generation) const {
@@ -242,9 +275,9 @@ bool OutgoingCells::send_again(int node, uint32_t generation) {
     return change(cell(node, generation), generation, kept, kept_sending);
 }
 
-void OutgoingCells::sent_again(int node, uint32_t generation) {
+void OutgoingCells::sent_again(int node, uint32_t generation, bool is_sent) {
     Cell& place = cell(node, generation);
-    if (change(place, generation, kept_sending, kept_twice)) { return; }
+    if (change(place, generation, kept_sending, is_sent ? kept_twice : kept)) { return; }
     empty(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
 }
 

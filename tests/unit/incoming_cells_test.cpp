@@ -307,7 +307,7 @@ class ManyContainers {
         const Place place = place_of(cell);
         if (incoming.begin_sorting(place)) {
             const auto credits = container::credits_of(incoming.memory(place));
-            const auto id = static_cast<int>(credits.at(0).rank);
+            const auto id = static_cast<int>(credits.front().rank);
             wrong_ += id % cells == cell ? 0 : 1;
             ++at(id).sorted;
             incoming.sorted(place);

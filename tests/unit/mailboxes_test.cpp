@@ -83,13 +83,13 @@ TEST(Container, TellsWhatWasPutIn) {
         EXPECT_LE(cell.size(), sorted.items.size() + container::overhead(4));
         cell.resize(cell.size() + 77, std::byte{0xaa});
         ASSERT_TRUE(container::is_whole(cell, seed + 1));
-        const std::vector<Credit> credits = container::credits_of(cell);
+        const auto credits = container::credits_of(cell);
         ASSERT_EQ(credits.size(), two_credits.size());
         for (size_t i = 0; i < credits.size(); ++i) {
             EXPECT_EQ(credits[i].rank, two_credits[i].rank);
             EXPECT_EQ(credits[i].cells, two_credits[i].cells);
         }
-        const std::vector<Part> parts = container::parts_of(cell);
+        const auto parts = container::parts_of(cell);
         ASSERT_EQ(parts.size(), sorted.parts.size());
         for (size_t i = 0; i < parts.size(); ++i) {
             const Part& given = sorted.parts[i];

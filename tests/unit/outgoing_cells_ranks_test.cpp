@@ -25,21 +25,24 @@ using Generation = std::optional<uint32_t>;
 /// Ranks that put messages in, close cells, and find out that others have what was kept.
 class ManyRanks {
   public:
-    /// `away`: so many credits for each node do not come back until the end.
-    explicit ManyRanks(bool sends_again, uint32_t away = 0)
-        : sends_again_(sends_again), away_(away) {
-        node_[0].initialize();
-    }
+    struct Trouble {
+        bool sends_again = false;
+        uint32_t away = 0;  ///< so many credits for each node do not come back until the end
+        bool fails = false; ///< now and then a container cannot be sent
+    };
+    explicit ManyRanks(Trouble trouble) : trouble_(trouble) { node_[0].initialize(); }
 
     void run() {
         side_by_side(ranks, [this](int rank) { run(rank); });
         for (int to = 0; to < nodes; ++to) {
             if (const auto last = node_[0].collecting(to)) { close(node_[0], to, *last, false); }
+            send_put_back(node_[0], to);
         }
-        EXPECT_EQ(std::count(left_.begin() + 1, left_.end(), 1), ranks * messages);
+        const auto has_left = [&](int times) { return trouble_.fails ? times > 0 : times == 1; };
+        EXPECT_EQ(std::count_if(left_.begin() + 1, left_.end(), has_left), ranks * messages);
         EXPECT_EQ(broken_, 0);
         for (int to = 0; to < nodes; ++to) {
-            EXPECT_EQ(withheld_[to].size(), away_);
+            EXPECT_EQ(withheld_[to].size(), trouble_.away);
             for (const uint32_t generation : withheld_[to]) {
                 node_[0].returned(to, OutgoingCells::cell_of(generation));
             }
@@ -79,23 +82,32 @@ class ManyRanks {
             const auto collecting = cells.collecting(to);
             if (collecting && random() % 8 == 0) { close(cells, to, *collecting, random() % 2); }
             if (random() % 8 == 0) { return_one(cells, random()); }
-            if (sends_again_) { send_again(cells, to); }
+            if (random() % 2 == 0) { send_put_back(cells, to); }
+            if (trouble_.sends_again) { send_again(cells, to); }
         }
     }
     void close(OutgoingCells& cells, int to, uint32_t generation, bool keeps) {
         if (!cells.close(to, generation)) { return; }
+        if (fails_now()) {
+            if (keeps) { cells.keep(to, generation, 1); } // others may send it again at once
+            return cells.put_back(to, generation);
+        }
         look_at(cells.content(to, generation), generation,
                 [&](const Item& item) { ++left_.at(item.name); });
         note_generation(to, generation);
         if (!keeps) { return cells.release(to, generation); }
         cells.keep(to, generation, 1);
         const std::lock_guard lock(mutex_);
-        if (withheld_[to].size() < away_) {
+        if (withheld_[to].size() < trouble_.away) {
             withheld_[to].push_back(generation);
         } else {
             kept_.push_back({to, generation});
         }
     }
+    void send_put_back(OutgoingCells& cells, int to) {
+        while (const auto generation = cells.not_sent(to)) { close(cells, to, *generation, true); }
+    }
+    bool fails_now() { return trouble_.fails && attempts_.fetch_add(1) % 5 == 0; }
     /// No other has it, and it is behind those of its cell.
     void note_generation(int to, uint32_t generation) {
         const std::lock_guard lock(mutex_);
@@ -139,30 +151,39 @@ class ManyRanks {
     void send_again(OutgoingCells& cells, int to) {
         const auto generation = cells.kept_since(to, 2);
         if (!generation || !cells.send_again(to, *generation)) { return; }
-        look_at(cells.content(to, *generation), *generation, [](const Item&) {});
-        cells.sent_again(to, *generation);
+        const bool is_sent = !fails_now();
+        look_at(cells.content(to, *generation), *generation, [&](const Item& item) {
+            if (trouble_.fails && is_sent) { ++left_.at(item.name); } // it may be that only now
+        });
+        cells.sent_again(to, *generation, is_sent);
     }
 
-    bool sends_again_;
-    uint32_t away_;
+    Trouble trouble_;
     const double deadline_ = now() + 60;
     Node<OutgoingCells> node_{ranks, OutgoingCells(nodes, capacity)};
     std::vector<std::atomic<int>> left_ = std::vector<std::atomic<int>>(ranks * messages + 1);
     std::atomic<int> broken_{0};
+    std::atomic<int> attempts_{0};
     std::mutex mutex_;
     std::vector<Kept> kept_;
     std::vector<uint32_t> withheld_[nodes];
     uint32_t next_[nodes][cells_of_node] = {};
 };
 
-TEST(OutgoingCellsOfManyRanks, EveryMessageLeavesOnce) { ManyRanks(false).run(); }
+TEST(OutgoingCellsOfManyRanks, EveryMessageLeavesOnce) { ManyRanks({}).run(); }
 
 TEST(OutgoingCellsOfManyRanks, EveryMessageLeavesOnceIfSomeCreditsStayAway) {
-    for (const uint32_t away : {1U, cells_of_node - 1}) { ManyRanks(false, away).run(); }
+    for (const uint32_t away : {1U, cells_of_node - 1}) { ManyRanks({.away = away}).run(); }
 }
 
 TEST(OutgoingCellsOfManyRanks, EveryMessageLeavesOnceIfSomeAreSentAgain) {
-    for (const uint32_t away : {0U, 2U}) { ManyRanks(true, away).run(); }
+    for (const uint32_t away : {0U, 2U}) { ManyRanks({.sends_again = true, .away = away}).run(); }
+}
+
+TEST(OutgoingCellsOfManyRanks, EveryMessageLeavesIfSomeCannotBeSentAtOnce) {
+    for (const bool sends_again : {false, true}) {
+        ManyRanks({.sends_again = sends_again, .away = 1, .fails = true}).run();
+    }
 }
 
 } // namespace

@@ -64,7 +64,7 @@ TEST_F(OutgoingCellsTest, MessagesOfAllRanksLeaveTogether) {
     ASSERT_TRUE(put(1, 1, 9, 8));
     OutgoingCells& other = node[1];
     EXPECT_EQ(other.collecting(0), first);
-    EXPECT_TRUE(other.is_collecting(0, *first));
+    EXPECT_TRUE(other.has_to_leave(0, *first));
     EXPECT_EQ(other.times(0, *first).now, 3);
     EXPECT_EQ(other.times(0, *first).leaves_at, 6);
     EXPECT_FALSE(other.close(0, *first + 1));
@@ -217,6 +217,63 @@ TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreStaysMeanwhile) {
     EXPECT_EQ(put(1, 0, 2, 8), 4U);
     EXPECT_EQ(put(1, 0, 3, 8), 4U);
     EXPECT_EQ(names_in(cells.content(0, 4)), (Names{2, 3}));
+}
+
+TEST_F(OutgoingCellsTest, WhatCouldNotBeSentIsSentByWhoeverLooksNext) {
+    for (const bool is_kept : {false, true}) {
+        const uint32_t first = put(0, 0, 1, 8).value();
+        ASSERT_EQ(put(1, 0, 2, 40), first);
+        ASSERT_TRUE(cells.close(0, first));
+        EXPECT_FALSE(node[1].has_to_leave(0, first));
+        if (is_kept) { cells.keep(0, first, 1); }
+        cells.put_back(0, first);
+        EXPECT_FALSE(node[1].collecting(0));
+        const uint32_t second = put(0, 0, 3, 8).value(); // is not held up, nor mixed with it
+        EXPECT_EQ(second, first + 1);
+        EXPECT_TRUE(node[1].has_to_leave(0, first));
+        EXPECT_FALSE(node[1].kept_since(0, 2));
+        EXPECT_FALSE(node[1].not_sent(1));
+        ASSERT_EQ(node[1].not_sent(0), first);
+        ASSERT_TRUE(node[1].close(0, first));
+        EXPECT_FALSE(cells.close(0, first));
+        EXPECT_FALSE(cells.not_sent(0));
+        EXPECT_EQ(names_in(node[1].content(0, first)), (Names{1, 2}));
+        node[1].keep(0, first, 1);
+        cells.returned(0, OutgoingCells::cell_of(first));
+        EXPECT_EQ(names_in(cells.content(0, second)), (Names{3}));
+        ASSERT_TRUE(cells.close(0, second));
+        cells.release(0, second);
+        EXPECT_FALSE(cells.has_to_leave(0, first));
+    }
+}
+
+TEST_F(OutgoingCellsTest, WhatOthersHaveSentOnceMoreNeedNotBeSent) {
+    keep_next(1);
+    ASSERT_TRUE(node[1].send_again(0, 0));
+    node[1].sent_again(0, 0);
+    cells.put_back(0, 0);
+    EXPECT_FALSE(cells.not_sent(0));
+    EXPECT_FALSE(cells.has_to_leave(0, 0));
+    for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
+        EXPECT_EQ(put(0, 0, 1, 8), generation);
+        ASSERT_TRUE(cells.close(0, generation));
+    }
+}
+
+TEST_F(OutgoingCellsTest, WhatCouldNotBeSentOnceMoreIsTriedAgain) {
+    keep_next(1);
+    ASSERT_TRUE(cells.send_again(0, 0));
+    cells.sent_again(0, 0, false);
+    ASSERT_EQ(node[1].kept_since(0, 2), 0U);
+    ASSERT_TRUE(node[1].send_again(0, 0));
+    EXPECT_EQ(names_in(node[1].content(0, 0)), (Names{1}));
+    cells.returned(0, 0);
+    node[1].sent_again(0, 0, false); // nor need be
+    EXPECT_FALSE(cells.kept_since(0, 2));
+    for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
+        EXPECT_EQ(put(0, 0, 1, 8), generation);
+        ASSERT_TRUE(cells.close(0, generation));
+    }
 }
 
 TEST_F(OutgoingCellsTest, CompleteContainersAreLearned) {
