@@ -187,8 +187,9 @@ void Mailboxes::set_waiting(bool waits) {
     }
 }
 
-/// Nobody may come after it who would close what it has put in.
+/// It may be the last for whom the others have waited, and they may be away: so it closes itself.
 void Mailboxes::need_not_wait() {
+    looks_no_more();
     if (unsent_.empty()) { return; }
     mates_.end_waiting(local_, now());
     close_ready();
@@ -198,7 +199,6 @@ void Mailboxes::need_not_wait() {
 void Mailboxes::has_looked(bool in_vain) {
     if (waiting_since_ != 0) { return; }
     if (!in_vain) {
-        looks_no_more();
         need_not_wait();
     } else if (!has_looked_in_vain_ && is_busy()) {
         has_looked_in_vain_ = true;

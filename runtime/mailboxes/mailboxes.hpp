@@ -102,7 +102,12 @@ class Mailboxes : public WorkSource {
     bool is_busy() const override;
     void advance() override;
     void set_waiting(bool waits) override;
+    /// If it has put something in that has not left, it counts as having waited now: nobody waits
+    /// for it to put more into what was begun before, and what is complete so is sent. In any case
+    /// a look in vain counts no more.
     void need_not_wait() override;
+    /// In vain: it counts as waiting from now on, until it puts something in, has waited, or need
+    /// not wait. Not in vain: as need_not_wait(). Nothing while it waits anyway.
     void has_looked(bool in_vain) override;
     /// Sends what this rank has put in and has not left.
     void before_blocking() override;
