@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 
 namespace nodeaware::container {
 
@@ -40,10 +41,9 @@ template <class Value> Value read(std::span<const std::byte> bytes, uint64_t at)
 }
 
 template <class Value>
-std::vector<Value> read_all(std::span<const std::byte> bytes, uint64_t at, uint32_t count) {
-    std::vector<Value> values(count);
-    if (count > 0) { std::memcpy(values.data(), bytes.data() + at, count * sizeof(Value)); }
-    return values;
+std::span<const Value> list(std::span<const std::byte> bytes, uint64_t at, uint32_t count) {
+    if (count == 0) { return {}; }
+    return {std::launder(reinterpret_cast<const Value*>(bytes.data() + at)), count};
 }
 
 } // namespace
@@ -112,14 +112,14 @@ bool is_whole(std::span<const std::byte> cell, uint64_t generation) {
            hash_of(cell.subspan(sizeof head.hash, head.bytes - sizeof head.hash)) == head.hash;
 }
 
-std::vector<Part> parts_of(std::span<const std::byte> cell) {
+std::span<const Part> parts_of(std::span<const std::byte> cell) noexcept {
     const auto head = read<Head>(cell, 0);
-    return read_all<Part>(cell, sizeof head + head.credits * sizeof(Credit), head.parts);
+    return list<Part>(cell, sizeof head + head.credits * sizeof(Credit), head.parts);
 }
 
-std::vector<Credit> credits_of(std::span<const std::byte> cell) {
+std::span<const Credit> credits_of(std::span<const std::byte> cell) noexcept {
     const auto head = read<Head>(cell, 0);
-    return read_all<Credit>(cell, sizeof head, head.credits);
+    return list<Credit>(cell, sizeof head, head.credits);
 }
 
 } // namespace nodeaware::container

@@ -65,9 +65,9 @@ std::vector<std::byte> assemble(const Sorted& sorted, const std::vector<Credit>&
 
 /// True if all of a container of that generation lies in `cell`, which others may be writing to.
 bool is_whole(std::span<const std::byte> cell, uint64_t generation);
-/// Of one that is whole.
-std::vector<Part> parts_of(std::span<const std::byte> cell);
-std::vector<Credit> credits_of(std::span<const std::byte> cell);
+/// Of one that is whole, as they lie there. A cell begins at a multiple of 8 bytes.
+std::span<const Part> parts_of(std::span<const std::byte> cell) noexcept;
+std::span<const Credit> credits_of(std::span<const std::byte> cell) noexcept;
 
 } // namespace nodeaware::container
 

@@ -73,7 +73,7 @@ int IncomingCells::granted(int number) const {
            1;
 }
 
-bool IncomingCells::begin_sorting(const Place& place) {
+bool IncomingCells::begin_sorting(const Place& place) noexcept {
     std::atomic<uint64_t>& word = control(place).word;
     uint64_t now = word.load(std::memory_order_acquire);
     if ((now & state_mask) != waiting) { return false; }
@@ -81,7 +81,7 @@ bool IncomingCells::begin_sorting(const Place& place) {
     return word.compare_exchange_strong(now, now + sorting);
 }
 
-void IncomingCells::sorted(const Place& place) {
+void IncomingCells::sorted(const Place& place) noexcept {
     const auto parts = container::parts_of(memory(place));
     control(place).remaining.store(parts.size(), std::memory_order_relaxed);
     for (const container::Part& part : parts) {

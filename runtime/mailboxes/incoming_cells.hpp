@@ -39,9 +39,9 @@ class IncomingCells {
     int granted(int number) const; ///< the number-th sender
 
     /// True: a container has landed there and nobody has sorted it; the caller looks at what it
-    /// says and then calls sorted().
-    bool begin_sorting(const Place& place);
-    void sorted(const Place& place);
+    /// says and then calls sorted(), whatever happens.
+    bool begin_sorting(const Place& place) noexcept;
+    void sorted(const Place& place) noexcept;
     /// The items of the container in the cell for one rank, if it has not taken them.
     std::span<const std::byte> items(const Place& place, int rank) const;
     void taken(const Place& place, int rank);

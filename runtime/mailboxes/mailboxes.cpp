@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace nodeaware {
@@ -33,7 +34,9 @@ template <class Ready> void wait_for_others(Progress& progress, Ready ready) {
     for (int i = 0; i < most_failures; ++i) {
         try {
             return progress.wait_until(ready);
-        } catch (const MpiError&) { progress.rest(backoff::spins); }
+        } catch (const MpiError&) {
+        } catch (const std::bad_alloc&) {}
+        progress.rest(backoff::spins);
     }
 }
 
@@ -114,17 +117,18 @@ bool Mailboxes::create_memory(uint64_t limit) {
 Mailboxes::~Mailboxes() = default;
 
 void Mailboxes::add(Name name, Addressee& addressee) {
+    const std::vector<EarlyMessages::Message> early = early_.comes(name);
     addressees_[name] = &addressee;
-    const auto early = early_.find(name);
-    if (early == early_.end()) { return; }
-    const std::vector<Message> messages = std::move(early->second);
-    early_.erase(early);
-    for (const auto& [bytes, size] : messages) { addressee.take(bytes, size); }
+    try {
+        for (const auto& [bytes, size] : early) { addressee.take(bytes, size); }
+    } catch (...) {
+        remove(name);
+        throw;
+    }
 }
 
 void Mailboxes::remove(Name name) {
     addressees_.erase(name);
-    removed_.insert(name);
 }
 
 /// Ends when every rank has told every other, directly or not, that it is here. Others wait for
@@ -189,9 +193,9 @@ void Mailboxes::set_waiting(bool waits) {
     }
 }
 
-/// Nobody may come after it who would close what it, or another rank that waited for it, has put
-/// in.
+/// It may be the last for whom the others have waited, and they may be away: so it closes itself.
 void Mailboxes::need_not_wait() {
+    looks_no_more();
     if (unsent_.empty() && !mates_.is_collecting()) { return; }
     mates_.end_waiting(local_, now());
     close_ready();
@@ -201,7 +205,6 @@ void Mailboxes::need_not_wait() {
 void Mailboxes::has_looked(bool in_vain) {
     if (waiting_since_ != 0) { return; }
     if (!in_vain) {
-        looks_no_more();
         need_not_wait();
     } else if (!has_looked_in_vain_ && is_busy()) {
         has_looked_in_vain_ = true;
@@ -216,9 +219,8 @@ void Mailboxes::looks_no_more() {
 }
 
 void Mailboxes::before_blocking() {
-    for (const Unsent& unsent : std::vector<Unsent>(unsent_)) {
-        close_and_send(unsent.node, unsent.generation);
-    }
+    for (const Unsent& unsent : unsent_) { try_to_send(unsent.node, unsent.generation); }
+    for (int other = 0; other < topology_.nodes() - 1; ++other) { send_put_back(other); }
     forget_sent();
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/job/world.hpp"
+#include "runtime/mailboxes/early_messages.hpp"
 #include "runtime/mailboxes/expected_traffic.hpp"
 #include "runtime/mailboxes/grants.hpp"
 #include "runtime/mailboxes/incoming_cells.hpp"
@@ -19,7 +20,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -60,7 +60,8 @@ class Mailboxes : public WorkSource {
         Addressee& operator=(const Addressee&) = default;
         ~Addressee() = default;
     };
-    using Name = uint64_t;
+    using Name = EarlyMessages::Name;
+    /// It takes at once what has come before it. If that throws, it is not there.
     void add(Name name, Addressee& addressee);
     void remove(Name name);
 
@@ -121,7 +122,12 @@ class Mailboxes : public WorkSource {
     bool is_busy() const override;
     void advance() override;
     void set_waiting(bool waits) override;
+    /// If it has put something in that has not left, it counts as having waited now: nobody waits
+    /// for it to put more into what was begun before, and what is complete so is sent. In any case
+    /// a look in vain counts no more.
     void need_not_wait() override;
+    /// In vain: it counts as waiting from now on, until it puts something in, has waited, or need
+    /// not wait. Not in vain: as need_not_wait(). Nothing while it waits anyway.
     void has_looked(bool in_vain) override;
     /// Sends what this rank has put in and has not left.
     void before_blocking() override;
@@ -148,6 +154,7 @@ class Mailboxes : public WorkSource {
         int sender; ///< in MPI_COMM_WORLD
         IncomingCells::Place place;
         MPI_Request request;
+        bool is_to_be_posted = false; ///< once more, which MPI may have refused
     };
 
     Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world);
@@ -155,11 +162,18 @@ class Mailboxes : public WorkSource {
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();
-    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it.
+    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it. If it
+    /// throws, the container is put back, and tried again by whoever looks next.
     bool close_and_send(int other, uint32_t generation, bool is_complete = false);
+    bool try_to_send(int other, uint32_t generation);
+    void send_put_back(int other);
+    void send_closed(int other, uint32_t generation);
+    void send_container(int other, uint32_t generation, const container::Sorted& sorted,
+                        uint32_t granted);
     void ask_for_cells(int other, uint32_t destination);
     void send_apart(int other, const container::Sorted& sorted);
     std::vector<container::Credit> take_credits(int other);
+    void owe(int sender, uint32_t cells);
     void send_control(int destination, Control what, uint32_t cells);
     void take_control(int source, std::span<const std::byte> message);
     void take_message(const IncomingMessages::Message& message);
@@ -172,6 +186,7 @@ class Mailboxes : public WorkSource {
     void keep(int sender);
     void post(Kept& kept);
     void look_after_cells();
+    void tell_of_cells();
     void looks_no_more();
     void barrier(Progress& progress);
 
@@ -206,9 +221,7 @@ class Mailboxes : public WorkSource {
     std::vector<Kept> kept_;
     std::map<int, double> owed_since_; ///< by sender
     std::map<Name, Addressee*> addressees_;
-    using Message = std::pair<std::shared_ptr<const std::byte>, uint64_t>;
-    std::map<Name, std::vector<Message>> early_; ///< for addressees that are not there yet
-    std::set<Name> removed_;
+    EarlyMessages early_;
     bool is_closing_ = false;
     bool expects_messages_ = false;
     double waiting_since_ = 0;        ///< 0: does not wait

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <utility>
 
 /// What comes to this node.
@@ -11,22 +12,36 @@ namespace nodeaware {
 
 using namespace mailbox_messages;
 
+namespace {
+
+/// Calls `take(item, its message)` with each of them. If that throws, others must not be lost.
+template <class Take>
+void take_each(std::span<const std::byte> items, Take take, bool framed = false) {
+    std::exception_ptr failed;
+    const auto take_one = [&](const auto& item, std::span<const std::byte> bytes) {
+        try {
+            take(item, bytes);
+        } catch (...) { failed = std::current_exception(); }
+    };
+    container::for_each_item(items, take_one, framed);
+    if (failed) { std::rethrow_exception(failed); }
+}
+
+} // namespace
+
 void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size) {
     const auto found = addressees_.find(name);
     if (found != addressees_.end()) { return found->second->take(bytes, size); }
-    if (removed_.count(name) > 0) { return; } // it has come another way
-    early_[name].emplace_back(std::move(bytes), size);
+    early_.keep(name, {std::move(bytes), size});
 }
 
 void Mailboxes::take_message(const IncomingMessages::Message& message) {
     const std::span<const std::byte> all(message.bytes.get(), message.size);
-    container::for_each_item(
-        all,
-        [&](const container::Item& item, std::span<const std::byte> bytes) {
-            if (item.name == control_name) { return take_control(message.source, bytes); }
-            deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
-        },
-        true);
+    const auto take = [&](const container::Item& item, std::span<const std::byte> bytes) {
+        if (item.name == control_name) { return take_control(message.source, bytes); }
+        deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
+    };
+    take_each(all, take, true);
 }
 
 void Mailboxes::take_items(const IncomingCells::Place& place) {
@@ -34,12 +49,13 @@ void Mailboxes::take_items(const IncomingCells::Place& place) {
     const auto kept = std::make_shared_for_overwrite<std::byte[]>(items.size());
     std::memcpy(kept.get(), items.data(), items.size());
     incoming_cells_.taken(place, local_);
-    container::for_each_item(std::span<const std::byte>(kept.get(), items.size()),
-                             [&](const container::Item& item, std::span<const std::byte> bytes) {
-                                 deliver(item.name, {kept, bytes.data()}, bytes.size());
-                             });
+    take_each(std::span<const std::byte>(kept.get(), items.size()),
+              [&](const container::Item& item, std::span<const std::byte> bytes) {
+                  deliver(item.name, {kept, bytes.data()}, bytes.size());
+              });
 }
 
+/// Nobody else looks at what this rank has begun to sort: nothing may fail meanwhile.
 void Mailboxes::look() {
     const int granted = incoming_cells_.granted();
     for (int i = 0; i < granted; ++i) {
@@ -108,25 +124,50 @@ void Mailboxes::post(Kept& kept) {
 /// container that goes there; if none does, or they soon have none left, by a message.
 void Mailboxes::look_after_cells() {
     for (Kept& kept : kept_) {
-        if (!incoming_cells_.is_empty(kept.place)) { continue; }
-        int flag = 0;
-        MPI_CALL(Test, &kept.request, &flag, MPI_STATUS_IGNORE);
-        if (flag == 0) { continue; }
-        incoming_cells_.next(kept.place);
-        post(kept);
-        incoming_cells_.owe(kept.place);
-        owed_since_.try_emplace(kept.sender, now());
+        if (incoming_cells_.is_empty(kept.place)) {
+            int flag = 0;
+            MPI_CALL(Test, &kept.request, &flag, MPI_STATUS_IGNORE);
+            if (flag == 0) { continue; }
+            incoming_cells_.next(kept.place);
+            kept.is_to_be_posted = true;
+        }
+        if (kept.is_to_be_posted) {
+            post(kept);
+            kept.is_to_be_posted = false;
+            incoming_cells_.owe(kept.place);
+        }
+        // Whoever has wanted to tell it may not have been able to.
+        const bool is_last = kept.place.cell + 1 == IncomingCells::cells;
+        if (is_last && incoming_cells_.owed(kept.place.sender) != 0) {
+            owed_since_.try_emplace(kept.sender, now());
+        }
     }
+    tell_of_cells();
+}
+
+void Mailboxes::tell_of_cells() {
     if (owed_since_.empty()) { return; }
     const double time = now();
     std::erase_if(owed_since_, [&](const auto& owed) {
-        const uint32_t cells = incoming_cells_.owed(sender_of(owed.first));
+        uint32_t cells = incoming_cells_.owed(sender_of(owed.first));
         if (cells == 0) { return true; }
         const bool is_urgent = std::popcount(cells) + 1 >= static_cast<int>(Grants::cells);
         if (!is_urgent && time - owed.second < again_after_ / 4) { return false; }
-        send_control(owed.first, Control::ready, incoming_cells_.take_owed(sender_of(owed.first)));
+        cells = incoming_cells_.take_owed(sender_of(owed.first));
+        try {
+            send_control(owed.first, Control::ready, cells);
+        } catch (...) {
+            owe(owed.first, cells);
+            throw;
+        }
         return true;
     });
+}
+
+void Mailboxes::owe(int sender, uint32_t cells) {
+    for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
+        if ((cells >> cell & 1U) != 0) { incoming_cells_.owe({sender_of(sender), cell}); }
+    }
 }
 
 } // namespace nodeaware

@@ -5,6 +5,7 @@
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 /// What this node sends.
@@ -56,6 +57,7 @@ std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t
     // Callbacks of the application run inside a function of MPI, which blocks afterwards.
     if (activity.blocking_calls.load(std::memory_order_relaxed) > 0) { return std::nullopt; }
     looks_no_more();
+    if (unsent_.size() == unsent_.capacity()) { unsent_.reserve(2 * unsent_.size() + 64); }
     const int other = other_of(topology_.node_of(destination));
     const auto size = static_cast<uint32_t>(container::size_of_item(bytes));
     const double time = now();
@@ -64,11 +66,12 @@ std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t
         const auto place = outgoing_cells_.reserve(other, size, {time, time + patience}, &full);
         if (place && place->offset == 0) { mates_.collects(1); }
         if (place || !full) { return place; }
-        close_and_send(other, *full);
+        try_to_send(other, *full);
     }
 }
 
-/// Whoever puts the last of it in need not wait for the others.
+/// Whoever puts the last of it in need not wait for the others. The message is in: nothing may fail
+/// any more.
 void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double patience) {
     if (unsent_.size() >= next_forget_) {
         forget_sent();
@@ -81,14 +84,14 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
         if (!outgoing_cells_.is_known(place.node, place.generation)) { return; }
         if (others_can_send(place.node)) { return; }
     }
-    if (close_and_send(place.node, place.generation)) { mates_.closed(false); }
+    if (try_to_send(place.node, place.generation)) { mates_.closed(std::nullopt); }
 }
 
 void Mailboxes::forget_sent() {
     if (unsent_.empty()) { return; }
     const double time = now();
     std::erase_if(unsent_, [&](const Unsent& unsent) {
-        if (outgoing_cells_.is_collecting(unsent.node, unsent.generation)) { return false; }
+        if (outgoing_cells_.has_to_leave(unsent.node, unsent.generation)) { return false; }
         const auto found = addressees_.find(unsent.name);
         if (found != addressees_.end()) { found->second->left(time > unsent.leaves_at); }
         return true;
@@ -99,26 +102,64 @@ bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete)
     if (!outgoing_cells_.close(other, generation)) { return false; }
     mates_.collects(-1);
     if (is_complete) { outgoing_cells_.learn(other, generation); }
+    try {
+        send_closed(other, generation);
+    } catch (...) { // it has messages of others
+        outgoing_cells_.put_back(other, generation);
+        throw;
+    }
+    return true;
+}
+
+/// Who cannot be told of a failure leaves it to the next look.
+bool Mailboxes::try_to_send(int other, uint32_t generation) {
+    try {
+        return close_and_send(other, generation);
+    } catch (const MpiError&) { return false; } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+/// What ranks of this node could not send.
+void Mailboxes::send_put_back(int other) {
+    while (const auto generation = outgoing_cells_.not_sent(other)) {
+        close_and_send(other, *generation);
+    }
+}
+
+/// If that fails, it may have left in part; then it does so once more.
+void Mailboxes::send_closed(int other, uint32_t generation) {
     const container::Sorted sorted = container::sort(outgoing_cells_.content(other, generation));
     const uint32_t cell = OutgoingCells::cell_of(generation);
     const bool is_for_several = sorted.parts.size() > 1;
     const auto granted = is_for_several ? grants_.take(other, local_, cell) : std::nullopt;
-    if (!granted) {
-        outgoing_cells_.release(other, generation);
-        send_apart(other, sorted);
-        if (is_for_several) {
-            ask_for_cells(
-                other, sorted.parts[static_cast<size_t>(local_) % sorted.parts.size()].destination);
-        }
-        return true;
+    if (granted) { return send_container(other, generation, sorted, *granted); }
+    send_apart(other, sorted);
+    if (is_for_several) {
+        ask_for_cells(other,
+                      sorted.parts[static_cast<size_t>(local_) % sorted.parts.size()].destination);
     }
-    uint64_t& uses = uses_[static_cast<size_t>(other) * Grants::cells + *granted];
-    std::vector<std::byte> bytes = container::assemble(sorted, take_credits(other), ++uses);
-    outgoing_cells_.keep(other, generation, now()); // before the credit can come back
+    outgoing_cells_.release(other, generation);
+}
+
+void Mailboxes::send_container(int other, uint32_t generation, const container::Sorted& sorted,
+                               uint32_t granted) {
+    uint64_t& uses = uses_[static_cast<size_t>(other) * Grants::cells + granted];
+    std::vector<container::Credit> credits;
+    try {
+        credits = take_credits(other);
+        std::vector<std::byte> bytes = container::assemble(sorted, credits, uses + 1);
+        outgoing_cells_.keep(other, generation, now()); // before the credit can come back
+        outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
+                       first_cell_tag + static_cast<int>(granted));
+    } catch (...) {
+        const auto& ranks = topology_.ranks_of(node_of_other(other));
+        for (const auto& credit : credits) { owe(ranks[credit.rank], credit.cells); }
+        grants_.give(other, local_, granted);
+        throw;
+    }
+    ++uses;
     ++counts_.containers;
-    outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
-                   first_cell_tag + static_cast<int>(*granted));
-    return true;
 }
 
 std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<std::byte>* at) {
@@ -159,13 +200,15 @@ void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
 /// For the next time, and of a rank that takes part.
 void Mailboxes::ask_for_cells(int other, uint32_t destination) {
     if (asked_[static_cast<size_t>(other)]) { return; }
-    asked_[static_cast<size_t>(other)] = true;
     send_control(topology_.ranks_of(node_of_other(other))[destination], Control::want, 0);
+    asked_[static_cast<size_t>(other)] = true;
 }
 
 std::vector<container::Credit> Mailboxes::take_credits(int other) {
+    const auto& ranks = topology_.ranks_of(node_of_other(other));
     std::vector<container::Credit> credits;
-    for (const int rank : topology_.ranks_of(node_of_other(other))) {
+    credits.reserve(ranks.size()); // what was taken must not be lost
+    for (const int rank : ranks) {
         const uint32_t cells = incoming_cells_.take_owed(sender_of(rank));
         if (cells == 0) { continue; }
         credits.push_back({static_cast<uint32_t>(topology_.local_of(rank)), cells});
@@ -176,9 +219,10 @@ std::vector<container::Credit> Mailboxes::take_credits(int other) {
 void Mailboxes::close_ready() {
     const int others = topology_.nodes() - 1;
     bool has_closed = false;
-    bool is_late = false;
+    std::optional<double> late; // when the last container was begun that was overdue
     for (int i = 0; i < others; ++i) {
         const int other = (i + local_) % others; // the work is shared
+        send_put_back(other);
         const auto generation = outgoing_cells_.collecting(other);
         if (!generation) { continue; }
         const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
@@ -192,10 +236,10 @@ void Mailboxes::close_ready() {
         has_closed = true;
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
-            is_late = true;
+            late = std::max(late.value_or(0), times.now);
         }
     }
-    if (has_closed) { mates_.closed(is_late); }
+    if (has_closed) { mates_.closed(late); }
 }
 
 /// Another rank that waits may send a container there, and this one may not.
@@ -215,11 +259,14 @@ void Mailboxes::send_again() {
     for (int other = 0; other < topology_.nodes() - 1; ++other) {
         const auto generation = outgoing_cells_.kept_since(other, time - again_after_);
         if (!generation || !outgoing_cells_.send_again(other, *generation)) { continue; }
-        const container::Sorted sorted =
-            container::sort(outgoing_cells_.content(other, *generation));
+        try {
+            send_apart(other, container::sort(outgoing_cells_.content(other, *generation)));
+        } catch (...) {
+            outgoing_cells_.sent_again(other, *generation, false);
+            throw;
+        }
         outgoing_cells_.sent_again(other, *generation);
         ++counts_.again;
-        send_apart(other, sorted);
         again_after_ = std::min(2 * again_after_, 1.0); // it costs, and may be in vain
     }
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <new>
+#include <optional>
 
 namespace nodeaware {
 
@@ -11,7 +12,7 @@ namespace nodeaware {
 /// memory that is given, zero at first.
 ///
 /// A rank that makes the others wait in vain is excused for a while, longer each time, and less
-/// long each time that it waits with them.
+/// long each time that it waits with them, even while it is excused.
 class NodeMates {
   public:
     explicit NodeMates(int ranks) : ranks_(ranks) {}
@@ -44,25 +45,22 @@ class NodeMates {
     bool all_wait(double begun) const {
         const uint64_t closings = node().closings.load(std::memory_order_relaxed);
         for (int rank = 0; rank < ranks_; ++rank) {
-            const Rank& mate = of(rank);
-            const bool is_awaited = mate.waits.load() == 0 && mate.engines.load() > 0 &&
-                                    mate.waited_at.load() < begun &&
-                                    mate.excused_until.load() <= closings;
-            if (is_awaited) { return false; }
+            if (is_awaited(of(rank), begun, closings)) { return false; }
         }
         return true;
     }
-    /// A container was closed while all waited, or because it had waited too long.
-    void closed(bool is_late) {
-        const uint64_t closings = node().closings.fetch_add(1) + 1;
+    /// Containers were closed. `late`: some because they had waited too long; when the last of
+    /// these was begun.
+    void closed(std::optional<double> late) {
+        const uint64_t closings = node().closings.fetch_add(1);
         for (int rank = 0; rank < ranks_; ++rank) {
             Rank& mate = of(rank);
             const uint32_t missed = mate.missed.load(std::memory_order_relaxed);
             if (mate.waits.load() != 0) {
-                if (missed > 0) { mate.missed.store(missed - 1, std::memory_order_relaxed); }
-            } else if (is_late && mate.excused_until.load() <= closings) {
+                if (missed > 0) { in_time(mate, missed - 1, closings + 1); }
+            } else if (late && is_awaited(mate, *late, closings)) {
                 mate.missed.store(std::min(missed + 2, most_missed), std::memory_order_relaxed);
-                mate.excused_until.store(closings + (uint64_t{1} << missed));
+                mate.excused_until.store(closings + 1 + (uint64_t{1} << missed));
             }
         }
     }
@@ -81,6 +79,19 @@ class NodeMates {
         std::atomic<uint32_t> missed{0};
         std::atomic<uint64_t> excused_until{0}; ///< closings
     };
+
+    static bool is_awaited(const Rank& mate, double begun, uint64_t closings) {
+        return mate.waits.load() == 0 && mate.engines.load() > 0 && mate.waited_at.load() < begun &&
+               mate.excused_until.load() <= closings;
+    }
+    /// It is excused for no longer than if this were all that it has missed.
+    static void in_time(Rank& mate, uint32_t missed, uint64_t closings) {
+        const uint64_t most = missed < 2 ? 0 : uint64_t{1} << (missed - 2);
+        mate.missed.store(missed, std::memory_order_relaxed);
+        if (mate.excused_until.load() > closings + most) {
+            mate.excused_until.store(closings + most);
+        }
+    }
 
     Node& node() const { return *std::launder(reinterpret_cast<Node*>(memory_)); }
     Rank& of(int rank) const {

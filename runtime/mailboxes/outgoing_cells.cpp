@@ -25,6 +25,8 @@ constexpr uint64_t kept = uint64_t{2} << state_shift;
 constexpr uint64_t kept_sending = uint64_t{3} << state_shift;     ///< once more
 constexpr uint64_t returned_sending = uint64_t{4} << state_shift; ///< and meanwhile not needed
 constexpr uint64_t kept_twice = uint64_t{5} << state_shift;       ///< was sent once more
+constexpr uint64_t unsent = uint64_t{7} << state_shift;           ///< closed, and could not be sent
+constexpr uint64_t unused = uint64_t{6} << state_shift; ///< since that generation, for a later one
 
 constexpr uint32_t generation_of(uint64_t word) {
     return static_cast<uint32_t>(word >> generation_shift);
@@ -33,13 +35,21 @@ constexpr uint64_t state_of(uint64_t word) { return word & state_mask; }
 constexpr bool is_of(uint64_t word, uint32_t generation) {
     return generation_of(word) == (generation & generation_mask);
 }
-/// The cell serves an earlier generation still.
+/// The cell serves an earlier generation, or has done so last.
 constexpr bool is_before(uint64_t word, uint32_t generation) {
     const uint32_t ahead = (generation - generation_of(word)) & generation_mask;
     return ahead != 0 && ahead < generation_mask / 2;
 }
 constexpr uint64_t first_word(uint32_t generation) {
     return uint64_t{generation & generation_mask} << generation_shift;
+}
+constexpr bool is_unused_before(uint64_t word, uint32_t generation) {
+    return state_of(word) == unused && is_before(word, generation);
+}
+
+/// An open cell with messages.
+constexpr bool is_collected(uint64_t word) {
+    return state_of(word) == open && (word & used_mask) > 0;
 }
 
 void keep_least(std::atomic<double>& kept, double seconds) {
@@ -76,7 +86,7 @@ std::byte* OutgoingCells::data(int node, uint32_t generation) const {
 void OutgoingCells::initialize() {
     for (int node = 0; node < nodes_; ++node) {
         for (uint32_t i = 0; i < cells; ++i) {
-            cell(node, i).word.store(first_word(i), std::memory_order_relaxed);
+            cell(node, i).word.store(first_word(i - cells) | unused, std::memory_order_relaxed);
         }
     }
 }
@@ -85,31 +95,43 @@ std::optional<OutgoingCells::Place> OutgoingCells::reserve(int node, uint32_t by
                                                            const Times& times,
                                                            std::optional<uint32_t>* full) {
     full->reset();
-    std::atomic<uint32_t>& current = ring(node).current;
-    uint32_t generation = current.load(std::memory_order_acquire);
+    uint32_t generation = ring(node).current.load(std::memory_order_acquire);
     while (true) {
         Cell& place = cell(node, generation);
         uint64_t word = place.word.load(std::memory_order_acquire);
-        if (is_before(word, generation)) { // not free yet, unless others have gone on meanwhile
-            const uint32_t now = current.load(std::memory_order_acquire);
-            if (now == generation) { return std::nullopt; }
-            generation = now;
+        const bool is_first = is_unused_before(word, generation);
+        if (!is_first && !(is_of(word, generation) && state_of(word) == open)) { // served already
+            if (!go_on(node, generation)) { return std::nullopt; }
             continue;
         }
-        if (!is_of(word, generation) || state_of(word) != open) { // served already
-            if (current.compare_exchange_strong(generation, generation + 1)) { ++generation; }
-            continue;
-        }
-        const uint64_t used = word & used_mask;
+        const uint64_t before = is_first ? first_word(generation) : word;
+        const uint64_t used = before & used_mask;
         if (used + bytes > capacity_) {
             if (used > 0) { *full = generation; }
             return std::nullopt;
         }
-        if (!place.word.compare_exchange_weak(word, word + bytes + one_writer)) { continue; }
+        if (!place.word.compare_exchange_weak(word, before + bytes + one_writer)) { continue; }
         keep_least(place.begun, times.now);
         keep_least(place.leaves_at, times.leaves_at);
         return Place{node, generation, static_cast<uint32_t>(used)};
     }
+}
+
+/// From a generation that was served to the next whose cell is unused. That stays so until it is
+/// the current one, for no cell begins to be used before. False if there is none.
+bool OutgoingCells::go_on(int node, uint32_t& generation) {
+    std::atomic<uint32_t>& current = ring(node).current;
+    for (uint32_t ahead = 1; ahead <= cells; ++ahead) {
+        const uint32_t next = generation + ahead;
+        if (!is_unused_before(cell(node, next).word.load(std::memory_order_acquire), next)) {
+            continue;
+        }
+        if (current.compare_exchange_strong(generation, next)) { generation = next; }
+        return true; // or others have gone on
+    }
+    const uint32_t before = generation;
+    generation = current.load(std::memory_order_acquire);
+    return generation != before;
 }
 
 std::byte* OutgoingCells::at(const Place& place) const {
@@ -124,13 +146,23 @@ void OutgoingCells::commit(const Place& place, uint64_t signature) {
 
 std::optional<uint32_t> OutgoingCells::collecting(int node) const {
     const uint32_t generation = ring(node).current.load(std::memory_order_acquire);
-    if (is_collecting(node, generation)) { return generation; }
+    const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
+    if (is_of(word, generation) && is_collected(word)) { return generation; }
     return std::nullopt;
 }
 
-bool OutgoingCells::is_collecting(int node, uint32_t generation) const {
+bool OutgoingCells::has_to_leave(int node, uint32_t generation) const {
     const uint64_t word = cell(node, generation).word.load(std::memory_order_acquire);
-    return is_of(word, generation) && state_of(word) == open && (word & used_mask) > 0;
+    return is_of(word, generation) && (is_collected(word) || state_of(word) == unsent);
+}
+
+std::optional<uint32_t> OutgoingCells::not_sent(int node) const {
+    if (ring(node).unsent.load(std::memory_order_acquire) == 0) { return std::nullopt; }
+    for (uint32_t i = 0; i < cells; ++i) {
+        const uint64_t word = cell(node, i).word.load(std::memory_order_acquire);
+        if (state_of(word) == unsent) { return generation_of(word); }
+    }
+    return std::nullopt;
 }
 
 OutgoingCells::Times OutgoingCells::times(int node, uint32_t generation) const {
@@ -143,7 +175,9 @@ bool OutgoingCells::is_known(int node, uint32_t generation) const {
     Cell& place = cell(node, generation);
     const uint64_t signature = place.signature.load(std::memory_order_acquire);
     if (!ring(node).known.knows(signature)) { return false; }
-    if (generation % tries != tries - 1) { return true; }
+    // Each cell has its turns, for others may not be used for long.
+    const uint32_t turn = (cell_of(generation) + 1) * (tries / cells) - 1;
+    if (generation / cells % tries != turn) { return true; }
     place.passed.store(signature, std::memory_order_relaxed);
     return false;
 }
@@ -166,12 +200,29 @@ bool OutgoingCells::change(Cell& place, uint32_t generation, uint64_t from, uint
 }
 
 bool OutgoingCells::close(int node, uint32_t generation) {
-    if (!is_collecting(node, generation)) { return false; }
+    if (!has_to_leave(node, generation)) { return false; }
     Cell& place = cell(node, generation);
+    if (change(place, generation, unsent, closed)) {
+        ring(node).unsent.fetch_sub(1);
+        return true;
+    }
     if (!change(place, generation, open, closed)) { return false; }
     // Others may be writing; they need nothing but the processor to finish.
     while ((place.word.load(std::memory_order_acquire) & writers_mask) != 0) { sched_yield(); }
     return true;
+}
+
+void OutgoingCells::put_back(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    std::atomic<uint32_t>& count = ring(node).unsent;
+    count.fetch_add(1); // before anybody closes it again
+    while (!change(place, generation, closed, unsent) && !change(place, generation, kept, unsent)) {
+        if (change(place, generation, kept_twice, closed)) { // others have sent it another way
+            count.fetch_sub(1);
+            return release(node, generation);
+        }
+        sched_yield(); // they are about to, which needs nothing but the processor
+    }
 }
 
 std::span<const std::byte> OutgoingCells::content(int node, uint32_t generation) const {
@@ -185,17 +236,17 @@ void OutgoingCells::keep(int node, uint32_t generation, double seconds) {
     change(place, generation, closed, kept);
 }
 
-void OutgoingCells::reopen(Cell& place, uint64_t word) {
+void OutgoingCells::empty(Cell& place, uint64_t word) {
     place.begun.store(0, std::memory_order_relaxed);
     place.leaves_at.store(0, std::memory_order_relaxed);
     place.signature.store(0, std::memory_order_relaxed);
     place.passed.store(0, std::memory_order_relaxed);
-    place.word.store(first_word(generation_of(word) + cells), std::memory_order_release);
+    place.word.store(first_word(generation_of(word)) | unused, std::memory_order_release);
 }
 
 void OutgoingCells::release(int node, uint32_t generation) {
     Cell& place = cell(node, generation);
-    reopen(place, place.word.load(std::memory_order_acquire));
+    empty(place, place.word.load(std::memory_order_acquire));
 }
 
 void OutgoingCells::returned(int node, uint32_t number) {
@@ -205,7 +256,7 @@ void OutgoingCells::returned(int node, uint32_t number) {
         const bool is_read = state_of(word) == kept_sending;
         const uint64_t after = (word & ~state_mask) | (is_read ? returned_sending : closed);
         if (!place.word.compare_exchange_weak(word, after)) { continue; }
-        if (!is_read) { reopen(place, word); }
+        if (!is_read) { empty(place, word); }
         return;
     }
 }
@@ -224,10 +275,10 @@ bool OutgoingCells::send_again(int node, uint32_t generation) {
     return change(cell(node, generation), generation, kept, kept_sending);
 }
 
-void OutgoingCells::sent_again(int node, uint32_t generation) {
+void OutgoingCells::sent_again(int node, uint32_t generation, bool is_sent) {
     Cell& place = cell(node, generation);
-    if (change(place, generation, kept_sending, kept_twice)) { return; }
-    reopen(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
+    if (change(place, generation, kept_sending, is_sent ? kept_twice : kept)) { return; }
+    empty(place, place.word.load(std::memory_order_acquire)); // returned meanwhile
 }
 
 } // namespace nodeaware

@@ -16,7 +16,9 @@ namespace nodeaware {
 /// cell until the other node has it, so that it can be sent once more, another way.
 ///
 /// A cell serves one container after the other, which are counted: generation g of a node lies in
-/// cell g % cells. Layout over memory that is given, zero at first.
+/// cell g % cells. Only the current generation collects messages. Those whose cells still keep what
+/// was sent when it would be their turn are left out. Layout over memory that is given, zero at
+/// first.
 class OutgoingCells {
   public:
     static constexpr uint32_t cells = 4; ///< for each other node
@@ -47,7 +49,10 @@ class OutgoingCells {
 
     /// The generation that collects messages now, if it has any.
     std::optional<uint32_t> collecting(int node) const;
-    bool is_collecting(int node, uint32_t generation) const;
+    /// It has messages that have not been sent, or are not being sent.
+    bool has_to_leave(int node, uint32_t generation) const;
+    /// One that was put back: whoever looks is to close and send it.
+    std::optional<uint32_t> not_sent(int node) const;
     /// When it was begun, and when it should have left.
     Times times(int node, uint32_t generation) const;
     /// It holds the same as some containers before that were complete. Now and then that is not
@@ -56,14 +61,16 @@ class OutgoingCells {
     /// It is complete as it is.
     void learn(int node, uint32_t generation);
 
-    /// True: the cell is the caller's, who looks at its content() and then calls keep() or
-    /// release().
+    /// True: the cell is the caller's, who looks at its content() and then calls keep(), release()
+    /// or put_back().
     bool close(int node, uint32_t generation);
     std::span<const std::byte> content(int node, uint32_t generation) const;
     /// It is being sent.
     void keep(int node, uint32_t generation, double seconds);
     /// It is not needed any more.
     void release(int node, uint32_t generation);
+    /// It could not be sent: neither what was closed, nor what is kept since.
+    void put_back(int node, uint32_t generation);
 
     /// The cell of a generation.
     static uint32_t cell_of(uint32_t generation) { return generation % cells; }
@@ -73,7 +80,8 @@ class OutgoingCells {
     std::optional<uint32_t> kept_since(int node, double seconds) const;
     /// True: the caller sends the content() once more and calls sent_again().
     bool send_again(int node, uint32_t generation);
-    void sent_again(int node, uint32_t generation);
+    /// `is_sent`: false if it could not be, so it is for others to try.
+    void sent_again(int node, uint32_t generation, bool is_sent = true);
 
   private:
     struct alignas(64) Cell {
@@ -86,6 +94,7 @@ class OutgoingCells {
     };
     struct alignas(64) Ring {
         std::atomic<uint32_t> current{0}; ///< generation
+        std::atomic<uint32_t> unsent{0};  ///< cells that were put back
         KnownContainers known;
     };
 
@@ -93,7 +102,8 @@ class OutgoingCells {
     Cell& cell(int node, uint32_t generation) const;
     std::byte* data(int node, uint32_t generation) const;
     bool change(Cell& cell, uint32_t generation, uint64_t from, uint64_t to);
-    void reopen(Cell& cell, uint64_t word);
+    bool go_on(int node, uint32_t& generation);
+    static void empty(Cell& cell, uint64_t word);
 
     uint64_t node_bytes() const;
 

@@ -17,15 +17,19 @@ void OutgoingMessages::send(std::vector<std::byte> bytes, int destination, int t
     Queue& queue = queues_[{destination, bytes.size() > surely_eager}];
     // Whoever sends without a pause looks at those that went before in passing.
     if (queue.size() >= looks) { forget_first(queue); }
-    Message message{MPI_REQUEST_NULL, std::move(bytes)};
-    const Elements elements(message.bytes.size());
-    MPI_CALL(Isend, message.bytes.data(), elements.count(), elements.type(), destination, tag,
-             comm_, &message.request);
-    queue.push_back(std::move(message));
+    const Elements elements(bytes.size());
+    // What MPI is sending must not go away: all that may be refused comes before.
+    Message& message = queue.emplace_back(Message{MPI_REQUEST_NULL, std::move(bytes)});
+    const int code = mpi.Isend(message.bytes.data(), elements.count(), elements.type(), destination,
+                               tag, comm_, &message.request);
+    if (code == MPI_SUCCESS) { return; }
+    queue.pop_back();
+    throw MpiError(code, "MPI_Isend");
 }
 
 /// Some of those that are over, by one look at MPI, for each may cost time.
 void OutgoingMessages::forget_first(Queue& queue) {
+    if (queue.empty()) { return; } // what was for it could not be sent
     std::array<MPI_Request, looks> requests;
     std::array<int, looks> indices;
     const size_t count = std::min(queue.size(), looks);

@@ -43,7 +43,7 @@ class OutgoingMessages {
     static void forget_first(Queue& queue);
 
     MPI_Comm comm_;
-    std::map<Key, Queue> queues_; ///< none is empty
+    std::map<Key, Queue> queues_; ///< none is empty for long
 };
 
 } // namespace nodeaware

@@ -24,9 +24,13 @@ class WorkSource {
     virtual void before_blocking() {}
     /// This rank waits in the library from now on, or does no more.
     virtual void set_waiting(bool /*waits*/) {}
-    /// It would have waited now, but all was there.
+    /// In wait_until(), instead of set_waiting(): what this rank would have waited for is there. So
+    /// it has done what it does before it waits, and goes on. Not called where it waits for a send,
+    /// behind which more may follow at once.
     virtual void need_not_wait() {}
-    /// It has looked whether something is over, which was in vain or not.
+    /// This rank has tested requests of the application once, after advance(). `in_vain`: it was
+    /// told that they are not over, and may test again or do something else. May be called while it
+    /// waits, for that is done by tests as well.
     virtual void has_looked(bool /*in_vain*/) {}
 };
 
@@ -83,7 +87,7 @@ class Progress {
         Progress& progress_;
     };
 
-    /// A program that tests again and again waits, too.
+    /// After each test of requests, for a program that tests again and again waits, too.
     void has_looked(bool in_vain) {
         for (WorkSource* source : sources_) { source->has_looked(in_vain); }
     }

@@ -83,13 +83,13 @@ TEST(Container, TellsWhatWasPutIn) {
         EXPECT_LE(cell.size(), sorted.items.size() + container::overhead(4));
         cell.resize(cell.size() + 77, std::byte{0xaa});
         ASSERT_TRUE(container::is_whole(cell, seed + 1));
-        const std::vector<Credit> credits = container::credits_of(cell);
+        const auto credits = container::credits_of(cell);
         ASSERT_EQ(credits.size(), two_credits.size());
         for (size_t i = 0; i < credits.size(); ++i) {
             EXPECT_EQ(credits[i].rank, two_credits[i].rank);
             EXPECT_EQ(credits[i].cells, two_credits[i].cells);
         }
-        const std::vector<Part> parts = container::parts_of(cell);
+        const auto parts = container::parts_of(cell);
         ASSERT_EQ(parts.size(), sorted.parts.size());
         for (size_t i = 0; i < parts.size(); ++i) {
             const Part& given = sorted.parts[i];
@@ -259,7 +259,7 @@ class NodeMatesTest : public testing::Test {
     /// Containers that are closed before somebody is awaited.
     int closings_until_awaited() {
         int closings = 0;
-        for (; mates.all_wait(1) && closings < 1 << 20; ++closings) { mates.closed(false); }
+        for (; mates.all_wait(1) && closings < 1 << 20; ++closings) { mates.closed({}); }
         return closings;
     }
 
@@ -307,29 +307,73 @@ TEST_F(NodeMatesTest, WhoIsLateIsExcusedForAWhile) {
     EXPECT_EQ(closings_until_awaited(), 0); // nobody was late
     int before = 0;
     for (int lateness = 0; lateness < 4; ++lateness) {
-        mates.closed(true);
+        mates.closed(1);
         EXPECT_TRUE(mates.all_wait(1));
-        if (lateness > 0) { mates.closed(true); } // it is excused already
+        if (lateness > 0) { mates.closed(1); } // it is excused already
         const int excused = closings_until_awaited();
         EXPECT_GE(excused, std::max(1, 2 * before));
         EXPECT_LE(excused, std::max(1, 8 * before));
         before = excused;
-        mates.closed(false);
+        mates.closed({});
         EXPECT_FALSE(mates.all_wait(1));
     }
     EXPECT_GT(before, 32);
 
     mates.begin_waiting(2); // in time for long
-    for (int i = 0; i < 20; ++i) { mates.closed(true); }
+    for (int i = 0; i < 20; ++i) { mates.closed(1); }
     mates.end_waiting(2, 0.5);
     EXPECT_FALSE(mates.all_wait(1));
-    mates.closed(true);
+    mates.closed(1);
     EXPECT_EQ(closings_until_awaited(), 1);
 
-    mates.closed(true);
+    mates.closed(1);
     EXPECT_TRUE(mates.all_wait(1));
     mates.end_waiting(1, 0.5); // was in time always
     EXPECT_FALSE(mates.all_wait(1));
+}
+
+TEST_F(NodeMatesTest, OnlyWhoWasAwaitedIsExcused) {
+    mates.takes_part(0, 1);
+    mates.takes_part(1, 1);
+    mates.end_waiting(1, 7); // since the container was begun
+    mates.closed(5);
+    EXPECT_FALSE(mates.all_wait(8)); // for 1 may put more into another
+    mates.begin_waiting(1);
+    EXPECT_TRUE(mates.all_wait(8)); // 0 is excused
+    mates.takes_part(2, 1);
+    EXPECT_FALSE(mates.all_wait(8)); // 2 took no part
+}
+
+TEST_F(NodeMatesTest, TheLastThatIsExcusedIsNotLate) {
+    mates.takes_part(0, 1);
+    for (const int excused : {1, 4, 16}) {
+        mates.closed(1);
+        for (int i = 0; i < excused; ++i) {
+            EXPECT_TRUE(mates.all_wait(1));
+            mates.closed(1); // somebody else's
+        }
+        EXPECT_FALSE(mates.all_wait(1));
+    }
+}
+
+TEST_F(NodeMatesTest, WhoIsInTimeAgainIsNotExcusedForLong) {
+    mates.takes_part(0, 1);
+    for (int lateness = 0; lateness < 8; ++lateness) {
+        closings_until_awaited();
+        mates.closed(1);
+    }
+    const int missed = 16;
+    int last = closings_until_awaited();
+    EXPECT_GT(last, 1 << (missed - 4));
+    mates.closed(1);
+    for (int in_time = 1; in_time <= missed; ++in_time) {
+        mates.begin_waiting(0);
+        mates.closed({});
+        mates.end_waiting(0, 0.5);
+    }
+    EXPECT_EQ(closings_until_awaited(), 0);
+    mates.closed(1); // as if it had never been late
+    EXPECT_EQ(closings_until_awaited(), 1);
 }
 
 TEST_F(NodeMatesTest, NobodyIsExcusedForEver) {
@@ -337,7 +381,7 @@ TEST_F(NodeMatesTest, NobodyIsExcusedForEver) {
     int longest = 0;
     for (int lateness = 0; lateness < 20; ++lateness) {
         EXPECT_FALSE(mates.all_wait(1));
-        mates.closed(true);
+        mates.closed(1);
         longest = closings_until_awaited();
     }
     EXPECT_LT(longest, 1 << 20);

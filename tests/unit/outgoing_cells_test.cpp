@@ -1,14 +1,12 @@
 #include "runtime/mailboxes/outgoing_cells.hpp"
-#include "runtime/progress/clock.hpp"
 #include "tests/unit/mailbox_items.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
-#include <random>
 #include <sched.h>
+#include <set>
 #include <vector>
 
 namespace nodeaware::test {
@@ -66,7 +64,7 @@ TEST_F(OutgoingCellsTest, MessagesOfAllRanksLeaveTogether) {
     ASSERT_TRUE(put(1, 1, 9, 8));
     OutgoingCells& other = node[1];
     EXPECT_EQ(other.collecting(0), first);
-    EXPECT_TRUE(other.is_collecting(0, *first));
+    EXPECT_TRUE(other.has_to_leave(0, *first));
     EXPECT_EQ(other.times(0, *first).now, 3);
     EXPECT_EQ(other.times(0, *first).leaves_at, 6);
     EXPECT_FALSE(other.close(0, *first + 1));
@@ -121,22 +119,68 @@ TEST_F(OutgoingCellsTest, NothingIsReservedWhileAllAreTaken) {
                 EXPECT_FALSE(full);
             }
             ASSERT_TRUE(put(1, 1, 2, 8)); // another node
+            const uint32_t last = taken.back();
             std::rotate(taken.begin(), taken.begin() + i % cells_of_node, taken.end());
-            const uint32_t next = *std::min_element(taken.begin(), taken.end()) + cells_of_node;
-            bool is_free = false;
+            Generation next;
             for (const uint32_t generation : taken) {
-                if (!is_free && looks) { EXPECT_FALSE(put(1, 0, 2, 8)); }
                 if ((generation + i) % 2 == 0) {
                     cells.returned(0, OutgoingCells::cell_of(generation));
                 } else {
                     cells.release(0, generation);
                 }
-                is_free |= generation + cells_of_node == next;
-                if (is_free && looks) { EXPECT_EQ(put(1, 0, 2, 8), next); }
+                if (!looks) { continue; }
+                const Generation collecting = put(1, 0, 2, 8); // in the first that is free
+                if (!next) {
+                    next = collecting;
+                    ASSERT_TRUE(next && *next > last && *next <= last + cells_of_node);
+                    EXPECT_EQ(OutgoingCells::cell_of(*next), OutgoingCells::cell_of(generation));
+                }
+                EXPECT_EQ(collecting, next);
             }
+            if (!looks) { next = last + 1; }
             EXPECT_EQ(put(0, 0, 2, 8), next);
-            ASSERT_TRUE(cells.close(0, next));
-            cells.release(0, next);
+            ASSERT_TRUE(cells.close(0, *next));
+            cells.release(0, *next);
+        }
+    }
+}
+
+/// Of others a credit stays away for long.
+TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
+    for (uint32_t missing = 1; missing < cells_of_node; ++missing) {
+        const Generation first = put(0, 0, 1, 8); // what is kept begins with another cell
+        ASSERT_TRUE(first && cells.close(0, *first));
+        cells.release(0, *first);
+        std::set<uint32_t> away;
+        for (uint32_t i = 0; i < missing; ++i) {
+            const Generation generation = put(0, 0, 1, 8);
+            ASSERT_TRUE(generation && cells.close(0, *generation));
+            cells.keep(0, *generation, 1);
+            away.insert(OutgoingCells::cell_of(*generation));
+        }
+        uint32_t last = *first + missing;
+        std::set<uint32_t> used;
+        for (uint64_t name = 1; name < 5 * cells_of_node; ++name) {
+            const Generation generation = put(0, 0, name, 8);
+            ASSERT_TRUE(generation) << missing << " are kept, message " << name;
+            EXPECT_GT(*generation, last);
+            EXPECT_EQ(put(1, 0, name + 1, 8), generation);
+            EXPECT_EQ(node[1].collecting(0), generation);
+            used.insert(OutgoingCells::cell_of(*generation));
+            ASSERT_TRUE(cells.close(0, *generation));
+            EXPECT_EQ(names_in(cells.content(0, *generation)), (Names{name, name + 1}));
+            cells.release(0, *generation);
+            last = *generation;
+        }
+        EXPECT_EQ(used.size(), cells_of_node - missing);
+        for (const uint32_t cell : away) { EXPECT_EQ(used.count(cell), 0U); }
+        for (const uint32_t cell : away) { cells.returned(0, cell); }
+        used.clear();
+        for (uint32_t i = 1; i <= cells_of_node; ++i) { // all are used again, in turn
+            const Generation generation = put(0, 0, 1, 8);
+            EXPECT_EQ(generation, last + i);
+            ASSERT_TRUE(generation && cells.close(0, *generation));
+            cells.release(0, *generation);
         }
     }
 }
@@ -175,6 +219,63 @@ TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreStaysMeanwhile) {
     EXPECT_EQ(names_in(cells.content(0, 4)), (Names{2, 3}));
 }
 
+TEST_F(OutgoingCellsTest, WhatCouldNotBeSentIsSentByWhoeverLooksNext) {
+    for (const bool is_kept : {false, true}) {
+        const uint32_t first = put(0, 0, 1, 8).value();
+        ASSERT_EQ(put(1, 0, 2, 40), first);
+        ASSERT_TRUE(cells.close(0, first));
+        EXPECT_FALSE(node[1].has_to_leave(0, first));
+        if (is_kept) { cells.keep(0, first, 1); }
+        cells.put_back(0, first);
+        EXPECT_FALSE(node[1].collecting(0));
+        const uint32_t second = put(0, 0, 3, 8).value(); // is not held up, nor mixed with it
+        EXPECT_EQ(second, first + 1);
+        EXPECT_TRUE(node[1].has_to_leave(0, first));
+        EXPECT_FALSE(node[1].kept_since(0, 2));
+        EXPECT_FALSE(node[1].not_sent(1));
+        ASSERT_EQ(node[1].not_sent(0), first);
+        ASSERT_TRUE(node[1].close(0, first));
+        EXPECT_FALSE(cells.close(0, first));
+        EXPECT_FALSE(cells.not_sent(0));
+        EXPECT_EQ(names_in(node[1].content(0, first)), (Names{1, 2}));
+        node[1].keep(0, first, 1);
+        cells.returned(0, OutgoingCells::cell_of(first));
+        EXPECT_EQ(names_in(cells.content(0, second)), (Names{3}));
+        ASSERT_TRUE(cells.close(0, second));
+        cells.release(0, second);
+        EXPECT_FALSE(cells.has_to_leave(0, first));
+    }
+}
+
+TEST_F(OutgoingCellsTest, WhatOthersHaveSentOnceMoreNeedNotBeSent) {
+    keep_next(1);
+    ASSERT_TRUE(node[1].send_again(0, 0));
+    node[1].sent_again(0, 0);
+    cells.put_back(0, 0);
+    EXPECT_FALSE(cells.not_sent(0));
+    EXPECT_FALSE(cells.has_to_leave(0, 0));
+    for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
+        EXPECT_EQ(put(0, 0, 1, 8), generation);
+        ASSERT_TRUE(cells.close(0, generation));
+    }
+}
+
+TEST_F(OutgoingCellsTest, WhatCouldNotBeSentOnceMoreIsTriedAgain) {
+    keep_next(1);
+    ASSERT_TRUE(cells.send_again(0, 0));
+    cells.sent_again(0, 0, false);
+    ASSERT_EQ(node[1].kept_since(0, 2), 0U);
+    ASSERT_TRUE(node[1].send_again(0, 0));
+    EXPECT_EQ(names_in(node[1].content(0, 0)), (Names{1}));
+    cells.returned(0, 0);
+    node[1].sent_again(0, 0, false); // nor need be
+    EXPECT_FALSE(cells.kept_since(0, 2));
+    for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
+        EXPECT_EQ(put(0, 0, 1, 8), generation);
+        ASSERT_TRUE(cells.close(0, generation));
+    }
+}
+
 TEST_F(OutgoingCellsTest, CompleteContainersAreLearned) {
     EXPECT_FALSE(is_known({5, 6}, true));
     EXPECT_FALSE(is_known({6, 5}, true));
@@ -196,6 +297,19 @@ TEST_F(OutgoingCellsTest, NowAndThenKnownOnesAreNotHeeded) {
     EXPECT_TRUE(is_known({5}, false) || is_known({5}, false));
 }
 
+TEST_F(OutgoingCellsTest, NowAndThenKnownOnesAreNotHeededWhateverCellIsAway) {
+    for (int i = 0; i < 2; ++i) { is_known({5}, true); }
+    for (uint32_t cell = 0; cell < cells_of_node; ++cell) {
+        keep_next(1);
+        const uint32_t away = cells.kept_since(0, 2).value();
+        int heeded = 0;
+        for (int i = 0; i < 320; ++i) { heeded += is_known({5}, true) ? 1 : 0; }
+        EXPECT_GT(heeded, 280);
+        EXPECT_LT(heeded, 310);
+        cells.returned(0, OutgoingCells::cell_of(away));
+    }
+}
+
 TEST_F(OutgoingCellsTest, MistakesAreForgotten) {
     for (int i = 0; i < 2; ++i) { is_known({5}, true); }
     int tries = 0;
@@ -212,114 +326,22 @@ TEST_F(OutgoingCellsTest, MistakesAreForgotten) {
     EXPECT_TRUE(is_known({5, 6}, false));
 }
 
-/// Ranks that put messages in, close cells, and find out that others have what was kept.
-class ManyRanks {
-  public:
-    explicit ManyRanks(bool sends_again) : sends_again_(sends_again) { node_[0].initialize(); }
-
-    void run() {
-        side_by_side(ranks, [this](int rank) { run(rank); });
-        for (int to = 0; to < nodes; ++to) {
-            if (const auto last = node_[0].collecting(to)) { close(node_[0], to, *last, false); }
-        }
-        EXPECT_EQ(std::count(left_.begin() + 1, left_.end(), 1), ranks * messages);
-        EXPECT_EQ(broken_, 0);
-    }
-
-  private:
-    static constexpr int ranks = 4;
-    static constexpr int nodes = 2;
-    static constexpr int messages = 2000;
-    struct Kept {
-        int to;
-        uint32_t generation;
-    };
-
-    void run(int rank) {
-        OutgoingCells& cells = node_[rank];
-        std::mt19937_64 random(static_cast<uint64_t>(rank));
-        for (int done = 0; done < messages && now() < deadline_;) {
-            const int to = static_cast<int>(random() % nodes);
-            const auto bytes = static_cast<uint32_t>(random() % 100);
-            const auto size = static_cast<uint32_t>(container::size_of_item(bytes));
-            Generation full;
-            if (const auto place = cells.reserve(to, size, {1, 2}, &full)) {
-                if (random() % 8 == 0) { sched_yield(); }
-                const int name = rank * messages + ++done;
-                write(cells.at(*place), {static_cast<uint64_t>(name), place->generation, bytes});
-                cells.commit(*place, 1);
-            } else if (full) {
-                close(cells, to, *full, true);
-            } else {
-                return_one(cells, random());
-                sched_yield();
-            }
-            const auto collecting = cells.collecting(to);
-            if (collecting && random() % 8 == 0) { close(cells, to, *collecting, random() % 2); }
-            if (random() % 8 == 0) { return_one(cells, random()); }
-            if (sends_again_) { send_again(cells, to); }
-        }
-    }
-    void close(OutgoingCells& cells, int to, uint32_t generation, bool keeps) {
-        if (!cells.close(to, generation)) { return; }
-        look_at(cells.content(to, generation), generation,
-                [&](const Item& item) { ++left_.at(item.name); });
-        if (!keeps) { return cells.release(to, generation); }
-        cells.keep(to, generation, 1);
-        const std::lock_guard lock(mutex_);
-        kept_.push_back({to, generation});
-    }
-    template <class Take>
-    void look_at(std::span<const std::byte> items, uint32_t generation, Take take) {
-        const bool is_well_formed = container::for_each_item(items, [&](const Item& item, auto b) {
-            if (item.destination != generation || !is_intact(item, b)) { ++broken_; }
-            take(item);
-        });
-        if (!is_well_formed || items.empty()) { ++broken_; }
-    }
-    void return_one(OutgoingCells& cells, uint64_t number) {
-        Kept one{};
-        {
-            const std::lock_guard lock(mutex_);
-            if (kept_.empty()) { return; }
-            std::swap(kept_[number % kept_.size()], kept_.back());
-            one = kept_.back();
-            kept_.pop_back();
-        }
-        cells.returned(one.to, OutgoingCells::cell_of(one.generation));
-    }
-    void send_again(OutgoingCells& cells, int to) {
-        const auto generation = cells.kept_since(to, 2);
-        if (!generation || !cells.send_again(to, *generation)) { return; }
-        look_at(cells.content(to, *generation), *generation, [](const Item&) {});
-        cells.sent_again(to, *generation);
-    }
-
-    bool sends_again_;
-    const double deadline_ = now() + 60;
-    Node<OutgoingCells> node_{ranks, OutgoingCells(nodes, capacity)};
-    std::vector<std::atomic<int>> left_ = std::vector<std::atomic<int>>(ranks * messages + 1);
-    std::atomic<int> broken_{0};
-    std::mutex mutex_;
-    std::vector<Kept> kept_;
-};
-
-TEST_F(OutgoingCellsTest, EveryMessageLeavesOnce) { ManyRanks(false).run(); }
-
 /// Returned by one rank while another finds that it was kept for too long.
 TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreIsReturnedOnce) {
-    constexpr uint32_t generations = 30000;
+    constexpr int containers = 30000;
     std::atomic<bool> is_over{false};
     std::atomic<int> broken{0};
     const auto keep_and_return = [&] {
-        for (uint32_t generation = 0; generation < generations && broken == 0; ++generation) {
-            Generation put_in = put(0, 0, generation + 1, 24);
-            for (; !put_in; put_in = put(0, 0, generation + 1, 24)) { sched_yield(); }
-            EXPECT_EQ(*put_in, generation);
-            if (*put_in != generation) { break; }
-            cells.close(0, generation);
-            cells.keep(0, generation, 1);
-            cells.returned(0, OutgoingCells::cell_of(generation));
+        for (int i = 0; i < containers && broken == 0; ++i) {
+            auto place = cells.reserve(0, container::size_of_item(24), {1, 2}, &full);
+            for (; !place; place = cells.reserve(0, container::size_of_item(24), {1, 2}, &full)) {
+                sched_yield();
+            }
+            write(cells.at(*place), {place->generation + 1, 0, 24});
+            cells.commit(*place, 0);
+            cells.close(0, place->generation);
+            cells.keep(0, place->generation, 1);
+            cells.returned(0, OutgoingCells::cell_of(place->generation));
         }
         is_over = true;
     };
@@ -338,8 +360,6 @@ TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreIsReturnedOnce) {
     side_by_side(2, [&](int rank) { rank == 0 ? keep_and_return() : send_again(); });
     EXPECT_EQ(broken, 0);
 }
-
-TEST_F(OutgoingCellsTest, EveryMessageLeavesOnceIfSomeAreSentAgain) { ManyRanks(true).run(); }
 
 } // namespace
 
