@@ -53,6 +53,8 @@ struct Core {
     /// After the creation of a communicator from another one, by all ranks of that. Returns what
     /// the call is to return, as above.
     int (*created)(MPI_Comm parent, MPI_Comm* comm);
+    /// Such a call has failed on this rank, perhaps on this rank alone.
+    void (*not_created)();
 
     /// The library's requests: operations under way, and persistent requests that exist; also
     /// counts if point-to-point calls are intercepted. While there is none, the functions that

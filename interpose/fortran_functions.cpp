@@ -55,10 +55,10 @@ void around_creation(void* const (&arguments)[count], Fint& error, Binding bindi
         if (core != nullptr) { blocking.emplace(*core); }
         call();
     }
-    if (core != nullptr && error == 0) {
-        const Inside inside;
-        error = announce_created(*core, arguments[0], arguments[count - 2]);
-    }
+    if (core == nullptr) { return; }
+    if (error != 0) { return core->not_created(); }
+    const Inside inside;
+    error = announce_created(*core, arguments[0], arguments[count - 2]);
 }
 
 template <class Call>

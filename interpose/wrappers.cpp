@@ -140,7 +140,9 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
             const BlockingCall blocking(*core);                                                    \
             return next.get()(A##count);                                                           \
         }();                                                                                       \
-        return result == 0 ? announce_created(*core, first(A##count), last(A##count)) : result;    \
+        if (result == 0) { return announce_created(*core, first(A##count), last(A##count)); }      \
+        core->not_created();                                                                       \
+        return result;                                                                             \
     }
 
 #define LIFECYCLE(name, parameters, arguments)                                                     \

@@ -53,7 +53,6 @@ class InnerCommunicator {
     /// Numbers of the contexts for nonblocking operations that there are on this rank.
     std::set<int>& contexts() { return contexts_; }
     int first_free_context() const { return contexts_.empty() ? 0 : *contexts_.rbegin() + 1; }
-    int next_engine() { return engines_++; } ///< of point-to-point messages
     /// Counters that the operations with even and odd numbers have used.
     uint32_t& used_counters(uint32_t operation) { return used_counters_[operation % 2]; }
 
@@ -84,7 +83,6 @@ class InnerCommunicator {
     Exchange exchange_;
     uint32_t operations_ = 0;
     std::set<int> contexts_;
-    int engines_ = 0;
     bool is_left_ = false;
     std::array<uint32_t, 2> used_counters_{};
 };

@@ -131,6 +131,10 @@ int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
     });
 }
 
+void not_created() {
+    if (library->messages != nullptr) { library->messages->not_created(); }
+}
+
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
         if (neighborhood) {
@@ -268,6 +272,7 @@ constexpr abi::Core core = {
     .before_meeting = before_meeting,
     .meeting = meeting,
     .created = created,
+    .not_created = not_created,
     .requests = &activity.requests,
     .point_to_point = &activity.messages,
     .pending_work = &activity.pending_work,

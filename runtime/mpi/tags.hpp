@@ -73,8 +73,4 @@ inline constexpr int to_itself = 32702; ///< a message of a rank to itself, rece
 inline constexpr int of_mailboxes = 32710;
 inline constexpr int mailbox_tags = 16;
 
-/// Of the `number`-th engine that moves point-to-point messages on the communicator. Few run at the
-/// same time.
-inline int of_engine(int number) { return 32002 + number % 700; }
-
 } // namespace nodeaware::tags

@@ -148,7 +148,9 @@ void CommunicatorMessages::note(Verdict verdict) {
 
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
 void CommunicatorMessages::begin_batch() {
-    layer_.mailboxes()->receive_some();
+    constexpr uint64_t eager = 64;
+    constexpr uint64_t seldom = 8; // a look at MPI may take long
+    if (++batches_ < eager || batches_ % seldom == 0) { layer_.mailboxes()->receive_some(); }
     const batches::Batch* const last = learner_.last();
     // Ever more seldom, for what has not helped may help later.
     if (last != nullptr && last->repetitions >= 2 && std::has_single_bit(last->repetitions)) {

@@ -107,7 +107,7 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
     Communicator& from = Communicator::as_it_is(parent);
     int inter = 0;
     MPI_CALL(Comm_test_inter, comm, &inter);
-    if (from.name == 0 || inter != 0) { return; }
+    if (!knows_names_ || from.name == 0 || inter != 0) { return; }
     const auto ranks = world_.ranks_of(comm);
     if (!ranks) { return; }
     const uint64_t members = hash_of(*ranks);

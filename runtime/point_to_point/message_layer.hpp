@@ -32,6 +32,9 @@ class MessageLayer : public WorkSource {
     std::shared_ptr<BatchEngine> engine(MPI_Comm comm);
     /// A communicator has been made from another one, by all its ranks.
     void created(MPI_Comm parent, MPI_Comm comm);
+    /// It has failed on this rank. Whether on the others, too, is not known, so from now on this
+    /// rank knows no names of new communicators.
+    void not_created() { knows_names_ = false; }
 
     bool is_busy() const override;
     void advance() override;
@@ -75,6 +78,7 @@ class MessageLayer : public WorkSource {
     std::shared_ptr<Mailboxes> mailboxes_;
     std::shared_ptr<StraightMessages> payloads_; ///< nullptr: there is no communicator for them
     bool memory_is_shared_ = false;
+    bool knows_names_ = true;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr
     uint64_t freed_before_last_ = 0;

@@ -71,7 +71,7 @@ void Receives::post(const std::shared_ptr<Receive>& receive) {
 
 void Receives::arrive(wire::Arrived message) {
     const int source = message.entry.source;
-    uint32_t& next = sources_[source].next_sequence;
+    uint32_t& next = at(source).next_sequence;
     const auto ahead = static_cast<int32_t>(message.entry.sequence - next);
     if (ahead < 0) { return; } // has come before, another way
     if (ahead > 0) {
@@ -163,12 +163,16 @@ void Receives::give_withdrawn(const wire::Arrived& message,
     give_bytes(message.bytes, *receive);
 }
 
+/// Its message goes another way: that has met nothing.
+void Receives::close_payload(Receive& receive) const {
+    if (receive.payload == MPI_REQUEST_NULL) { return; }
+    MPI_CALL(Cancel, &receive.payload);
+    MPI_CALL(Wait, &receive.payload, MPI_STATUS_IGNORE);
+}
+
 /// The bytes of the matched message have come to memory of the library.
 void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
-    if (receive.payload != MPI_REQUEST_NULL) { // this message went another way: that met nothing
-        MPI_CALL(Cancel, &receive.payload);
-        MPI_CALL(Wait, &receive.payload, MPI_STATUS_IGNORE);
-    }
+    close_payload(receive);
     try {
         unpack_part(receive.memory, bytes.get(), receive.bytes, self_);
     } catch (const MpiError& error) { receive.error = error.code; }

@@ -78,7 +78,7 @@ class Receives {
     Receives(MPI_Comm self, std::vector<int> members, std::shared_ptr<StraightMessages> payloads,
              std::function<void(const wire::Arrived&)> note)
         : self_(self), members_(std::move(members)), payloads_(std::move(payloads)),
-          note_(std::move(note)) {}
+          note_(std::move(note)), sources_(members_.size()) {}
     ~Receives();
     Receives(const Receives&) = delete;
     Receives& operator=(const Receives&) = delete;
@@ -173,12 +173,14 @@ class Receives {
     };
 
     const Source* find_source(int source) const;
-    handover::Receiver& receiver(int source) { return sources_[source].receiver; }
+    Source& at(int source);
+    handover::Receiver& receiver(int source) { return at(source).receiver; }
     int world(int source) const { return members_[static_cast<size_t>(source)]; }
     std::optional<int> payload_tag(int source, int tag, uint32_t number) const;
     std::vector<int> waiting(int source) const;
     uint32_t from_before(const Channel& channel) const;
     void end_connection(Source& known, int source);
+    void close_payload(Receive& receive) const;
     const wire::Arrived* find_arrived(int source, int tag) const;
     void note_blocked(const Receive& receive);
     void matched_by_mpi(const Receive& receive);
@@ -205,7 +207,7 @@ class Receives {
     std::vector<int> members_;
     std::shared_ptr<StraightMessages> payloads_;
     std::function<void(const wire::Arrived&)> note_;
-    std::map<int, Source> sources_;
+    std::vector<std::unique_ptr<Source>> sources_; ///< nullptr: never heard of
     int connections_ = 0;
     List posted_;
     /// A receive whose shadow MPI has not yet withdrawn nor refused to, and the message that it is

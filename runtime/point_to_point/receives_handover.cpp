@@ -7,14 +7,20 @@ namespace nodeaware {
 
 Receives::~Receives() {
     if (payloads_ == nullptr) { return; }
-    for (const auto& [source, known] : sources_) {
-        payloads_->give_part_back(world(source), known.part);
+    for (size_t i = 0; i < sources_.size(); ++i) {
+        if (sources_[i] == nullptr) { continue; }
+        payloads_->give_part_back(members_[i], sources_[i]->part);
     }
 }
 
 const Receives::Source* Receives::find_source(int source) const {
-    const auto found = sources_.find(source);
-    return found == sources_.end() ? nullptr : &found->second;
+    return sources_[static_cast<size_t>(source)].get();
+}
+
+Receives::Source& Receives::at(int source) {
+    auto& known = sources_[static_cast<size_t>(source)];
+    if (known == nullptr) { known = std::make_unique<Source>(); }
+    return *known;
 }
 
 /// Messages of the library that nobody has received yet come first, also when it brings no more.
@@ -48,6 +54,7 @@ void Receives::was_not_cancelled_in_mpi(int source, int tag) {
 }
 
 bool Receives::may_come_by_mpi(int source, int tag) const {
+    if (source == MPI_ANY_SOURCE) { return true; }
     const Source* const known = find_source(source);
     return known == nullptr || known->receiver.may_come_by_mpi(tag, tag == MPI_ANY_TAG);
 }
@@ -103,7 +110,7 @@ std::vector<int> Receives::waiting(int source) const {
 }
 
 std::optional<Receives::Answer> Receives::answer(int source) {
-    Source& known = sources_[source];
+    Source& known = at(source);
     const bool is_settled = !doubtful_ && !unexpected_.has(source);
     if (known.receiver.is_by_library() || !is_settled) { return std::nullopt; }
     const auto is_unknown = [&](const std::shared_ptr<Receive>& receive) {
@@ -137,10 +144,13 @@ void Receives::end_connection(Source& known, int source) {
     if (payloads_ != nullptr) { payloads_->give_part_back(world(source), known.part); }
     known.part = StraightMessages::no_part;
     --connections_;
+    for (const auto& receive : posted_) {
+        if (receive->source == source) { close_payload(*receive); }
+    }
 }
 
 void Receives::given_up(int source) {
-    Source& known = sources_[source];
+    Source& known = at(source);
     if (known.receiver.phase() != handover::Receiver::Phase::answered) { return; }
     known.receiver.given_up();
     end_connection(known, source);
@@ -161,7 +171,7 @@ bool Receives::leave(int source) {
 }
 
 void Receives::left(int source) {
-    Source& known = sources_[source];
+    Source& known = at(source);
     if (known.receiver.phase() != handover::Receiver::Phase::leaving) { return; }
     known.receiver.left();
     end_connection(known, source);

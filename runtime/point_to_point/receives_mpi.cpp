@@ -117,6 +117,7 @@ void Receives::check_shadows() {
         }
         --shadows_;
         over.push_back(receive);
+        close_payload(*receive);
         receive->finish_as(code, status);
         return true;
     };

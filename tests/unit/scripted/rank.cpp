@@ -254,7 +254,11 @@ int Rank::dup(MPI_Comm comm, MPI_Comm* made) {
     return call("MPI_Comm_dup", [&] {
         if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }
         const int result = scripted::dup(comm, made);
-        if (core_ == nullptr || result != MPI_SUCCESS) { return result; }
+        if (core_ == nullptr) { return result; }
+        if (result != MPI_SUCCESS) {
+            core_->not_created();
+            return result;
+        }
         return core_->created(abi_of(comm), reinterpret_cast<abi::MPI_Comm*>(made));
     });
 }
