@@ -88,8 +88,9 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     if (mark.is_wanted || is_synchronous) { entry.flags |= wire::tells_match; }
     std::shared_ptr<PendingSend> pending;
     if (is_straight) { send_payload(memory, channel, mode, pending); }
-    if (is_straight || is_synchronous || !contribute(memory, entry, destination)) {
-        send_alone(memory, entry, destination, is_blocking, pending);
+    const UserMemory written = is_straight ? UserMemory{} : memory;
+    if (is_synchronous || !contribute(written, entry, destination)) {
+        send_alone(written, entry, destination, is_blocking, pending);
     }
     if ((entry.flags & wire::tells_match) != 0) {
         await_match(mark, sequence, is_synchronous, pending);
@@ -129,12 +130,11 @@ void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool
 /// A message that does not travel in a container, or an envelope.
 void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
                              bool is_blocking, std::shared_ptr<PendingSend>& pending) {
-    const bool is_envelope = (entry.flags & wire::straight) != 0;
     std::span<std::byte> at;
     std::vector<std::byte> bytes = Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
-    write(is_envelope ? UserMemory{} : memory, entry, at.data());
+    write(memory, entry, at.data());
     ++counts_.direct;
-    if (owner_ != nullptr && !owner_->is_learned({destination, entry.tag, memory.bytes})) {
+    if (owner_ != nullptr && !owner_->is_learned({destination, entry.tag, entry.bytes})) {
         ++counts_.unexpected;
     }
     if (!is_blocking || bytes.size() > surely_eager) {
@@ -148,9 +148,8 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
 }
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
-    if (sends_at_once_ || owner_ == nullptr || entry.bytes > settings_.most_gathered) {
-        return false;
-    }
+    const uint64_t bytes = wire::size_of(entry) - sizeof entry;
+    if (sends_at_once_ || owner_ == nullptr || bytes > settings_.most_gathered) { return false; }
     if (!owner_->is_learned({destination, entry.tag, entry.bytes})) { return false; }
     const auto from = static_cast<uint64_t>(settings_.rank);
     const uint64_t kind = mix(mix(from, static_cast<uint64_t>(entry.tag)), entry.bytes);

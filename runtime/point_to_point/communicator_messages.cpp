@@ -152,10 +152,10 @@ void CommunicatorMessages::begin_batch() {
     constexpr uint64_t seldom = 8; // a look at MPI may take long
     if (++batches_ < eager || batches_ % seldom == 0) { layer_.mailboxes()->receive_some(); }
     const batches::Batch* const last = learner_.last();
+    constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
-    if (last != nullptr && last->repetitions >= 2 && std::has_single_bit(last->repetitions)) {
-        consider(*last);
-    }
+    const uint64_t times = last == nullptr ? 0 : last->repetitions;
+    if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
     if (learner_.recent() >= period) { end_period(); }
 }
 

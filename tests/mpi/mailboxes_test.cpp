@@ -1,4 +1,4 @@
-// mailboxes_test late | blocked | outside | finalize | testing
+// mailboxes_test late | blocked | outside | finalize | testing | loop
 //
 // Small messages of all ranks to all ranks on other nodes, while those whose memory they land in
 // have something else to do.
@@ -24,10 +24,10 @@ using Members = std::function<bool(int)>;
 
 class Program {
   public:
-    explicit Program(Harness& harness) : harness_(harness) {
+    Program(Harness& harness, bool meets) : harness_(harness) {
         for (int i = 0; i < 24; ++i) { // then messages travel together
             exchange(everybody);
-            MPI_Barrier(MPI_COMM_WORLD);
+            if (meets) { MPI_Barrier(MPI_COMM_WORLD); }
         }
     }
     static bool everybody(int /*rank*/) { return true; }
@@ -106,6 +106,11 @@ class Program {
         for (int i = 0; i < 30 && stays(rank()); ++i) { exchange(stays); }
     }
 
+    /// No rank ever calls a collective function.
+    void loop() {
+        for (int i = 0; i < 60; ++i) { exchange(everybody); }
+    }
+
     /// Requests are tested until they are complete.
     void testing() {
         for (int i = 0; i < 40; ++i) {
@@ -167,11 +172,12 @@ int main(int argc, char** argv) {
     using namespace nodeaware::test;
     Harness harness(&argc, &argv);
     const std::string what = argc > 1 ? argv[1] : "";
-    Program program(harness);
+    Program program(harness, what != "loop");
     if (what == "late") { program.late(); }
     if (what == "blocked") { program.blocked(); }
     if (what == "outside") { program.outside(); }
     if (what == "testing") { program.testing(); }
+    if (what == "loop") { program.loop(); }
     if (what == "finalize") {
         program.finalize();
         // No call in which all ranks meet before.
