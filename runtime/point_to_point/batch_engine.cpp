@@ -76,6 +76,7 @@ bool BatchEngine::may_send(uint64_t bytes, int destination, int tag) const {
 
 std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int destination, int tag,
                                                Mode mode, bool is_blocking) {
+    send_owed(destination);
     const Channel channel{destination, tag};
     const Way way = way_of(memory.bytes, channel);
     const bool is_straight = way == Way::straight;

@@ -149,6 +149,8 @@ class BatchEngine final : public Mailboxes::Addressee {
         handover::Sender sender;
         int part = StraightMessages::no_part;
         uint32_t sequence = 0; ///< of what the library sends next
+        /// The note of the handover, until it has been sent.
+        std::optional<std::vector<int>> owed_tags;
     };
 
     Connection& connection(int destination);
@@ -178,6 +180,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void take_answer(int source, const wire::Answer& answer);
     void go_on(int destination, handover::Sender::Next next);
     void hand_over(int destination);
+    void send_owed(int destination);
     void take_confirmation(int source, uint32_t sequence);
     void number_anew(int destination);
     void count_outgoing(int by);

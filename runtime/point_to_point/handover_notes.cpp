@@ -39,15 +39,19 @@ void BatchEngine::propose(int destination) {
 void BatchEngine::leave() {
     for (size_t i = 0; i < connections_.size(); ++i) {
         if (connections_[i] == nullptr || !connections_[i]->sender.is_by_library()) { continue; }
-        connections_[i]->sender.leave(connections_[i]->sequence);
-        send_numbered(static_cast<int>(i), wire::leaves);
+        const int destination = static_cast<int>(i);
+        send_owed(destination);
+        const uint32_t sequence = connections_[i]->sequence;
+        send_numbered(destination, wire::leaves);
+        connections_[i]->sender.leave(sequence);
     }
 }
 
 /// In the order of the messages.
 void BatchEngine::send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes) {
-    const uint32_t sequence = connection(destination).sequence++;
+    uint32_t& sequence = connection(destination).sequence;
     send_note({0, 0, sequence, kind, 0}, destination, bytes);
+    ++sequence; // what failed leaves no gap
 }
 
 void BatchEngine::take_control(const wire::Arrived& note) {
@@ -111,11 +115,20 @@ void BatchEngine::go_on(int destination, handover::Sender::Next next) {
 }
 
 void BatchEngine::hand_over(int destination) {
-    const std::vector<int> tags = connection(destination).sender.tags();
-    for (const int tag : tags) { credits_.note_sent_by_mpi({destination, tag}); }
+    Connection& known = connection(destination);
+    known.owed_tags = known.sender.tags();
+    for (const int tag : *known.owed_tags) { credits_.note_sent_by_mpi({destination, tag}); }
     count_outgoing(1);
     ++counts_.handed_over;
-    send_numbered(destination, wire::handed_over, std::as_bytes(std::span(tags)));
+    send_owed(destination);
+}
+
+/// Nothing goes by the library before it.
+void BatchEngine::send_owed(int destination) {
+    Connection& known = connection(destination);
+    if (!known.owed_tags) { return; }
+    send_numbered(destination, wire::handed_over, std::as_bytes(std::span(*known.owed_tags)));
+    known.owed_tags.reset();
 }
 
 void BatchEngine::take_confirmation(int source, uint32_t sequence) {

@@ -57,16 +57,15 @@ void Receives::begin_shadow(Receive& receive) {
 
 void Receives::post(const std::shared_ptr<Receive>& receive) {
     if (const wire::Arrived* found = find_arrived(receive->source, receive->tag)) {
-        give(unexpected_.take(*found), receive);
+        give_withdrawn(unexpected_.take(*found), receive); // never counted, nor posted in MPI
         return;
     }
     note_blocked(*receive);
     if (may_come_by_mpi(receive->source, receive->tag)) { begin_shadow(*receive); }
     posted_.push_back(receive);
-    if (receive->source == MPI_ANY_SOURCE) { return; }
+    if (receive->has_wildcards()) { return; }
     handover::Receiver& end = receiver(receive->source);
-    const bool is_counted = end.phase() != handover::Receiver::Phase::library;
-    if (is_counted && !receive->has_any_tag()) { end.posted(receive->tag); }
+    if (end.phase() != handover::Receiver::Phase::library) { end.posted(receive->tag); }
 }
 
 void Receives::arrive(wire::Arrived message) {
@@ -117,6 +116,9 @@ void Receives::sort_in(wire::Arrived message) {
 
 /// False if MPI has given the receive another message.
 bool Receives::give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive) {
+    if (!receive->has_wildcards()) {
+        receiver(message.entry.source).matched_by_library(message.entry.tag);
+    }
     if (receive->shadow != MPI_REQUEST_NULL) {
         const Withdrawal withdrawal = withdraw(&receive->shadow);
         if (withdrawal == Withdrawal::refused) { by_mpi_.push_back(receive); }
@@ -152,7 +154,6 @@ void Receives::give_withdrawn(const wire::Arrived& message,
                               const std::shared_ptr<Receive>& receive) {
     const wire::Entry& entry = message.entry;
     receive->take_note(entry);
-    if (!receive->has_wildcards()) { receiver(entry.source).matched_by_library(entry.tag); }
     if (message.is_straight()) {
         receive->number = matched_on_[{entry.source, entry.tag}];
         note_match(entry);
