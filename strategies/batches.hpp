@@ -28,6 +28,7 @@ struct Stream {
 struct Batch {
     std::vector<Stream> streams; ///< ascending
     uint64_t repetitions = 0;
+    uint64_t times = 0; ///< that it has been seen at all
 };
 
 /// `[local][k]`: batch k of each rank of a node.

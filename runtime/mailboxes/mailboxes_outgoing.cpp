@@ -36,7 +36,7 @@ batches::Forecast Mailboxes::forecast() const {
     constexpr uint32_t most = 1024;
     batches::NodeBatches shared(static_cast<size_t>(topology_.ranks_on(node_)));
     for (size_t local = 0; local < shared.size(); ++local) {
-        batches::Batch batch{{}, 1};
+        batches::Batch batch{{}, 1, 1};
         for (int other = 0; other < static_cast<int>(keepers_.size()); ++other) {
             const auto sent = expected_.of(other, static_cast<int>(local));
             const auto& ranks = topology_.ranks_of(node_of_other(other));
@@ -105,6 +105,7 @@ bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete)
     try {
         send_closed(other, generation);
     } catch (...) { // it has messages of others
+        mates_.collects(1);
         outgoing_cells_.put_back(other, generation);
         throw;
     }

@@ -36,6 +36,7 @@ void BatchLearner::finish() {
     const auto known = std::find_if(batches_.begin(), batches_.end(),
                                     [&](const auto& batch) { return batch.streams == current_; });
     if (known != batches_.end() && !overflow_) {
+        ++known->times;
         if (++known->repetitions == 2) { learned_.insert(current_.begin(), current_.end()); }
         last_ = static_cast<size_t>(known - batches_.begin());
     } else {
@@ -54,7 +55,7 @@ void BatchLearner::remember(std::vector<Stream> streams) {
         if (seldom == batches_.end()) { return; }
         batches_.erase(seldom);
     }
-    batches_.push_back({std::move(streams), 1});
+    batches_.push_back({std::move(streams), 1, 1});
 }
 
 bool BatchLearner::is_stable() const { return recent_new_ * 10 <= recent_; }

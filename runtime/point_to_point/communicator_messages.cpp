@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace nodeaware {
 
@@ -107,6 +108,10 @@ uint32_t CommunicatorMessages::era_of(int source) const {
     return engine_ == nullptr ? 0 : engine_->receives().era_of(source);
 }
 
+bool CommunicatorMessages::may_cancel(int source, int tag, uint32_t era) {
+    return engine_ == nullptr || engine_->receives().may_cancel_in_mpi(source, tag, era);
+}
+
 void CommunicatorMessages::may_be_cancelled(int source, int tag) {
     if (engine_ != nullptr && is_elsewhere(source)) {
         engine_->receives().cancelling_in_mpi(source, tag);
@@ -154,7 +159,7 @@ void CommunicatorMessages::begin_batch() {
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
-    const uint64_t times = last == nullptr ? 0 : last->repetitions;
+    const uint64_t times = last == nullptr ? 0 : last->times;
     if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
     if (learner_.recent() >= period) { end_period(); }
 }
@@ -163,7 +168,6 @@ void CommunicatorMessages::consider(const batches::Batch& batch) {
     layer_.mailboxes()->publish(batch, members_);
     if (const auto why = obstacle(batch)) { return note(*why); }
     if (engine_->outgoing_connections() == 0) { native_seconds_ = learner_.mean_seconds(); }
-    is_mixed_ = true;
     std::optional<int> last; // streams are sorted
     for (const batches::Stream& stream : batch.streams) {
         if (last == stream.destination) { continue; }
@@ -198,6 +202,9 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
 /// Back to MPI what takes longer than before.
 void CommunicatorMessages::end_period() {
     const double seconds = learner_.mean_seconds();
+    const BatchEngine::Counts& counts = engine_->counts();
+    const uint64_t changes = counts.handed_over + counts.returned;
+    const bool has_changed = std::exchange(changes_, changes) != changes; // in this period
     if (!learner_.is_stable()) { note(Verdict::no_repetition); }
     learner_.begin_period();
     if (engine_->outgoing_connections() == 0) {
@@ -205,14 +212,13 @@ void CommunicatorMessages::end_period() {
         native_seconds_ = seconds;
     } else if (wants_back_) {
         engine_->leave();
-    } else if (!is_mixed_ && !is_asked_for()) {
+    } else if (!has_changed && !is_asked_for()) {
         if (native_seconds_ > 0 && seconds > 1.02 * native_seconds_) {
             ask_back(Verdict::returned_slower);
         } else if (has_synchronous_ && has_waiting_wildcard_) {
             ask_back(Verdict::returned_risky);
         }
     }
-    is_mixed_ = false;
 }
 
 void CommunicatorMessages::ask_back(Verdict reason) {

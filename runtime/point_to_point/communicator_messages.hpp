@@ -41,7 +41,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void note_probed_in_mpi(int source, int tag);
     void received(const MPI_Status& status) override;
     void received_unknown() override;
-    uint32_t era_of(int source) const override;
+    uint32_t era_of(int source) const;
+    bool may_cancel(int source, int tag, uint32_t era) override;
     void may_be_cancelled(int source, int tag) override;
     void has_forgotten() override { has_forgotten_ = true; }
     void waits() override { has_waiting_wildcard_ = true; }
@@ -93,7 +94,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::optional<Verdict> verdict_; ///< the last
     bool wants_back_ = false;
     double native_seconds_ = 0; ///< of a batch
-    bool is_mixed_ = false;     ///< some of this period's batches went the one way, some the other
+    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

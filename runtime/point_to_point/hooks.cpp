@@ -21,7 +21,9 @@ int plain_isend(const Message& message, MPI_Request* request) {
     int result = MPI_SUCCESS;
     if (transfers::send(*layer, message, Mode::standard, request, &result)) { return result; }
     result = begin_send(memory_of(message), message.peer, message.tag, message.comm, request);
-    if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
+    if (result != MPI_SUCCESS) { return result; }
+    transfers::note_sent(*layer, message);
+    transfers::note_made(*request);
     return result;
 }
 
@@ -109,7 +111,7 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
             MPI_Status own;
             MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
             const int result = native_call(told);
-            if (result == MPI_SUCCESS) {
+            if (!is_refused(result)) {
                 transfers::note_sent(*layer, sent);
                 transfers::note_blocking_receive(*layer, received);
                 transfers::note_received(*layer, received, *told);

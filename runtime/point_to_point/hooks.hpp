@@ -92,7 +92,7 @@ int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int
                                     native(request));
         if (result != MPI_SUCCESS) { return result; }
         transfers::note_sent(*layer, message);
-        layer->requests.recent.add({*native(request), nullptr, 0, 0, 0}); // MPI uses handles again
+        transfers::note_made(*native(request));
         return result;
     });
 }

@@ -17,6 +17,7 @@ int start_native(MessageLayer& layer, MPI_Request* request, const PersistentRequ
         transfers::note_receive_begun(layer, message, *request);
     } else {
         transfers::note_sent(layer, message);
+        transfers::note_made(*request);
     }
     return code;
 }

@@ -77,13 +77,14 @@ void Receives::arrive(wire::Arrived message) {
         early_.emplace(std::pair(source, message.entry.sequence), std::move(message));
         return;
     }
+    ++next; // whatever fails, others come after it
     sort_in(std::move(message));
-    ++next;
     for (auto early = early_.find({source, next}); early != early_.end();
          early = early_.find({source, next})) {
-        sort_in(std::move(early->second));
+        wire::Arrived following = std::move(early->second);
         early_.erase(early);
         ++next;
+        sort_in(std::move(following));
     }
 }
 
@@ -182,8 +183,10 @@ void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
 
 /// The receive was matched with a message that goes straight.
 void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
-    receive->payload_tag = payload_tag(receive->actual_source, receive->actual_tag, receive->number)
-                               .value_or(receive->payload_tag);
+    const int expected = payload_tag(receive->actual_source, receive->actual_tag, receive->number)
+                             .value_or(receive->payload_tag);
+    if (expected != receive->payload_tag) { close_payload(*receive); } // was opened for another
+    receive->payload_tag = expected;
     const auto caught =
         payloads_->catch_all().take(world(receive->actual_source), receive->payload_tag);
     if (caught) { return give_bytes(*caught, *receive); }

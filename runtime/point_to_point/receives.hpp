@@ -92,6 +92,8 @@ class Receives {
     void note_taken_back_in_mpi(int source, int tag);
     /// A receive that was posted in MPI is being cancelled, see handover::Receiver::era().
     uint32_t era_of(int source) const;
+    /// `era`: when it was posted.
+    bool may_cancel_in_mpi(int source, int tag, uint32_t era);
     void cancelling_in_mpi(int source, int tag);
     void was_not_cancelled_in_mpi(int source, int tag);
     /// MPI has given a message to a matched probe.

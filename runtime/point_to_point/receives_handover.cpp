@@ -39,6 +39,15 @@ uint32_t Receives::era_of(int source) const {
     return known == nullptr ? 0 : known->receiver.era();
 }
 
+/// Whose number changes with it is not to have met a message yet.
+bool Receives::may_cancel_in_mpi(int source, int tag, uint32_t era) {
+    if (era_of(source) != era) { return false; }
+    const auto first = std::find_if(posted_.begin(), posted_.end(), [&](const auto& receive) {
+        return receive->source == source && receive->tag == tag;
+    });
+    return first == posted_.end() || close_from(first);
+}
+
 void Receives::cancelling_in_mpi(int source, int tag) {
     handover::Receiver& end = receiver(source);
     end.taken_back(tag);
@@ -161,13 +170,15 @@ void Receives::handed_over(int source, std::span<const int> tags) {
 }
 
 /// Receives that wait get shadows in the order of their posting; so it is done when there is none
-/// without. Programs that exchange again and again come to such moments.
+/// without, nor a message that nobody has received. Programs that exchange again and again come to
+/// such moments.
 bool Receives::leave(int source) {
     const bool has_gaps = std::any_of(posted_.begin(), posted_.end(), [&](const auto& receive) {
         const bool accepts = receive->source == source || receive->source == MPI_ANY_SOURCE;
         return accepts && receive->shadow == MPI_REQUEST_NULL;
     });
-    return !doubtful_ && !has_gaps && receiver(source).leave(waiting(source));
+    return !doubtful_ && !has_gaps && !unexpected_.has(source) &&
+           receiver(source).leave(waiting(source));
 }
 
 void Receives::left(int source) {

@@ -13,6 +13,11 @@ void Receives::open(uint64_t above) {
     if (payloads_ == nullptr) { return; }
     std::map<Channel, uint32_t> before;
     std::vector<const Receive*> wildcards;
+    std::vector<const Receive*> uncertain; // MPI may be about to give them a message
+    for (const auto& receive : by_mpi_) {
+        if (!receive->is_answered) { uncertain.push_back(receive.get()); }
+    }
+    if (doubtful_) { uncertain.push_back(doubtful_->receive.get()); }
     for (const auto& receive : posted_) {
         if (receive->has_wildcards()) {
             wildcards.push_back(receive.get());
@@ -20,11 +25,12 @@ void Receives::open(uint64_t above) {
         }
         const Channel channel{receive->source, receive->tag};
         const uint32_t ahead = before[channel]++;
-        const bool is_certain =
-            from_before(channel) == 0 &&
-            std::none_of(wildcards.begin(), wildcards.end(), [&](const Receive* other) {
-                return other->accepts(channel.first, channel.second);
-            });
+        const auto may_take = [&](const Receive* other) {
+            return other->accepts(channel.first, channel.second);
+        };
+        const bool is_certain = from_before(channel) == 0 &&
+                                std::none_of(wildcards.begin(), wildcards.end(), may_take) &&
+                                std::none_of(uncertain.begin(), uncertain.end(), may_take);
         if (receive->payload != MPI_REQUEST_NULL || receive->memory.bytes <= above || !is_certain ||
             ahead >= payloads_->window() / 2) {
             continue;
@@ -124,7 +130,13 @@ void Receives::check_shadows() {
     posted_.remove_if(is_over);
     std::erase_if(by_mpi_, is_over);
     for (const auto& receive : over) {
-        if (!receive->is_cancelled) { matched_by_mpi(*receive); }
+        if (!receive->is_cancelled) {
+            matched_by_mpi(*receive);
+        } else if (receive->is_answered) {
+            cancelling_in_mpi(receive->source, receive->tag);
+        } else if (!receive->has_wildcards()) {
+            receiver(receive->source).taken_back(receive->tag);
+        }
     }
     if (!over.empty()) { sort_again(); }
 }
@@ -216,7 +228,7 @@ bool Receives::close_from(List::iterator first) {
 
 /// As a receive of MPI that was posted before the answer.
 bool Receives::cancel_answered(Receive& receive) {
-    if (era_of(receive.source) != receive.era) { return false; }
+    if (!may_cancel_in_mpi(receive.source, receive.tag, receive.era)) { return false; }
     if (withdraw(&receive.shadow) != Withdrawal::done) { return false; }
     --shadows_;
     std::erase_if(by_mpi_, [&](const auto& kept) { return kept.get() == &receive; });

@@ -71,10 +71,16 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
 
 } // namespace
 
+/// MPI uses handles again: what one of them stood for before is forgotten.
+void note_made(MPI_Request request) {
+    if (p2p::layer != nullptr) { p2p::layer->requests.recent.add({request, nullptr, 0, 0, 0}); }
+}
+
 MPI_Request make_completed_request() {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, &request);
     MPI_CALL(Grequest_complete, request);
+    note_made(request);
     return request;
 }
 
@@ -90,6 +96,7 @@ MPI_Request make_completed_request(const MPI_Status& status) {
     MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), &request);
     static_cast<void>(state.release());
     MPI_CALL(Grequest_complete, request);
+    note_made(request);
     return request;
 }
 
@@ -104,13 +111,17 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     *result = check_send(message, true);
     if (*result != MPI_SUCCESS) { return false; }
     const UserMemory memory = memory_of(message);
-    communicator->note_send(message.peer, message.tag, memory.bytes);
     const bool is_blocking = request == nullptr;
     if (is_blocking && mode != Mode::buffered &&
         !engine->may_send(memory.bytes, message.peer, message.tag)) {
-        layer.wait_until([&] { return engine->may_send(memory.bytes, message.peer, message.tag); },
-                         true);
+        const auto is_over = [&] { // it may also be handed back to MPI meanwhile
+            return !engine->sends_to(message.peer) ||
+                   engine->may_send(memory.bytes, message.peer, message.tag);
+        };
+        layer.wait_until(is_over, true);
+        if (!engine->sends_to(message.peer)) { return false; }
     }
+    communicator->note_send(message.peer, message.tag, memory.bytes);
     const auto pending = engine->send(memory, message.peer, message.tag, mode,
                                       is_blocking && mode != Mode::buffered);
     if (is_blocking) {
@@ -126,6 +137,7 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
         return true;
     }
     MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
+    note_made(*request);
     // Nobody but the engine keeps it.
     pending->then = [&layer, handle = *request, comm = message.comm, sent = pending.get()] {
         if (sent->error != MPI_SUCCESS) { layer.requests.add_failure(handle, {comm, sent->error}); }
@@ -152,7 +164,7 @@ void make_request(const std::shared_ptr<Receive>& receive,
     MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
     static_cast<void>(state.release());
     receive->request = *request;
-    receive->requests->recent.add({*request, nullptr, 0, 0, 0}); // MPI uses handles again
+    note_made(*request);
 }
 
 /// The end of a blocking receive.
@@ -274,9 +286,9 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
     *is_ours = false;
     const std::shared_ptr<BatchEngine> engine = layer.engine(comm);
     layer.progress.advance();
-    if (!is_tag_of_receives(tag)) {
+    if (!is_tag_of_receives(tag)) { // which MPI may refuse
         const int code = mpi.Iprobe(source, tag, comm, flag, status);
-        if (code != MPI_SUCCESS || *flag != 0) { return code; }
+        if (code != MPI_SUCCESS) { return code; }
     }
     if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
         const wire::Entry* const found = engine->receives().find(source, tag);

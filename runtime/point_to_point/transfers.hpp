@@ -39,6 +39,8 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
 int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, const Message& message,
                    MPI_Message* handle, MPI_Request* request, MPI_Status* status);
 
+/// A request that is none of MPI's receives has been made.
+void note_made(MPI_Request request);
 /// A request of a send that is complete, and of a receive that is complete with that status. Throw
 /// MpiError.
 MPI_Request make_completed_request();

@@ -79,7 +79,7 @@ bool Requests::may_cancel(MPI_Request request) const {
     if (observed_.count(request) > 0) { return true; }
     const RecentReceives::Receive* const receive = recent.find(request);
     return receive == nullptr || receive->observer == nullptr ||
-           receive->observer->era_of(receive->source) == receive->era;
+           receive->observer->may_cancel(receive->source, receive->tag, receive->era);
 }
 
 void Requests::cancelled(MPI_Request request) {

@@ -23,8 +23,9 @@ class ReceiveObserver {
     virtual ~ReceiveObserver() = default;
 
     virtual void received(const MPI_Status& status) = 0;
-    /// Changes when receives from there that are posted must not be cancelled any more.
-    virtual uint32_t era_of(int source) const = 0;
+    /// A receive that names source and tag, posted in that era of the source, may be cancelled: its
+    /// message is not known to be under way.
+    virtual bool may_cancel(int source, int tag, uint32_t era) = 0;
     /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
     /// What becomes of it is told when it is over.
     virtual void may_be_cancelled(int source, int tag) = 0;

@@ -330,7 +330,8 @@ void World::cancel(size_t i) {
         cancelled_[i] = receives_.cancel(*posted_[i]);
         return;
     }
-    if (receives_.era_of(source) != eras_[i]) { return; }
+    const int tag = plan_.receives[i];
+    if (tag != MPI_ANY_TAG && !receives_.may_cancel_in_mpi(source, tag, eras_[i])) { return; }
     Network::Request& request = network_.requests.at(plain_[i] - 1);
     if (plan_.receives[i] != MPI_ANY_TAG) {
         receives_.cancelling_in_mpi(source, plan_.receives[i]);
