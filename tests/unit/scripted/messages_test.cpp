@@ -8,7 +8,7 @@ namespace scripted {
 
 namespace {
 
-constexpr int learning = 10; ///< rounds until the ranks have voted
+constexpr int learning = 30; ///< rounds until all connections are handed over
 
 std::vector<int> random_nodes(Random& random) {
     return random.one_of(std::vector<std::vector<int>>{

@@ -43,7 +43,7 @@ TEST(Takeover, RefusedCallsAreNoMeetings) {
         const Round round = Round::learned(job);
         const std::string ended = run(job, [&](Rank& rank) {
             Random random(seed * 10 + static_cast<uint64_t>(rank.number()));
-            for (int i = 0; i < 12; ++i) {
+            for (int i = 0; i < 30; ++i) {
                 learn(rank, round, 1, random.below(1000));
                 for (size_t times = random.below(3); times > 0; --times) { refused_barrier(rank); }
             }
@@ -53,8 +53,8 @@ TEST(Takeover, RefusedCallsAreNoMeetings) {
     }
 }
 
-/// Communicators that were made from one another vote together, wherever their ranks meet.
-TEST(Takeover, RelatedCommunicatorsVoteTogether) {
+/// Communicators come and go while their connections are handed over.
+TEST(Takeover, CommunicatorsAreMadeAndFreed) {
     set_options({{"STRATEGY", "p2p:gathered"}});
     for (const uint64_t seed : seeds(30)) {
         Random random(seed);
@@ -132,7 +132,7 @@ TEST(Takeover, TruncatedMessagesAreErrors) {
         Job job(seed, {});
         const Round round = Round::learned(job);
         const std::string ended = run(job, [&](Rank& rank) {
-            learn(rank, round, 10, seed);
+            learn(rank, round, 30, seed);
             set_errors_return(MPI_COMM_WORLD);
             const int opposite = (rank.number() + 2) % 4;
             const auto length = static_cast<size_t>(bytes);
@@ -176,7 +176,7 @@ TEST(Takeover, AFloodIsHeldBack) {
         int received = 0;
         int most = 0;
         const std::string ended = run(job, [&](Rank& rank) {
-            learn(rank, round, 10, seed);
+            learn(rank, round, 30, seed);
             std::vector<char> memory(bytes);
             for (int i = 0; i < messages && rank.number() == 0; ++i) {
                 rank.send(memory.data(), bytes, MPI_BYTE, 2, 7, MPI_COMM_WORLD);
