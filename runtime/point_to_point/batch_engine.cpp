@@ -34,9 +34,13 @@ BatchEngine::BatchEngine(Owner& owner, std::shared_ptr<Mailboxes> mailboxes,
 void BatchEngine::open() { mailboxes_->add(settings_.name, *this); }
 
 BatchEngine::~BatchEngine() {
-    message_counts::add(counts_);
+    report();
     mailboxes_->remove(settings_.name);
     if (handed_over_ > 0) { mailboxes_->takes_part(-1); }
+}
+
+void BatchEngine::report() {
+    if (!std::exchange(is_reported_, true)) { message_counts::add(counts_); }
 }
 
 BatchEngine::Connection& BatchEngine::connection(int destination) {

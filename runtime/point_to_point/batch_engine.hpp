@@ -132,6 +132,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// All sends of this rank have left its memory.
     bool has_sent() const { return detached_.empty() && unsent_ == 0; }
     const Counts& counts() const { return counts_; }
+    /// For the report, once.
+    void report();
 
   private:
     enum class Way {
@@ -200,6 +202,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     std::map<Channel, uint32_t> announced_;
     bool sends_at_once_ = false;
     Counts counts_;
+    bool is_reported_ = false;
 };
 
 } // namespace nodeaware

@@ -61,6 +61,9 @@ void MessageLayer::close() {
         mailboxes_->close(progress);
         message_counts::add(mailboxes_->counts());
     }
+    for (const auto& known : known_) {
+        if (const auto engine = known.lock()) { engine->report(); }
+    }
     engines_.clear();
     if (failed) { throw MpiError(*failed); }
 }
@@ -119,6 +122,8 @@ void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
     if (std::find(engines_.begin(), engines_.end(), engine) != engines_.end()) { return; }
     if (memory_is_shared_) { engine->send_at_once(); }
     engines_.push_back(engine);
+    std::erase_if(known_, [](const auto& known) { return known.expired(); });
+    known_.push_back(engine);
     count_engines();
 }
 

@@ -83,6 +83,7 @@ class MessageLayer : public WorkSource {
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr
     uint64_t freed_before_last_ = 0;
     std::vector<std::shared_ptr<BatchEngine>> engines_; ///< that have something to look after
+    std::vector<std::weak_ptr<BatchEngine>> known_;     ///< that ever had
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
 };
