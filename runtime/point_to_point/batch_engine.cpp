@@ -9,6 +9,8 @@ namespace nodeaware {
 
 namespace {
 
+constexpr size_t most_channels = 65536;
+
 uint64_t number_of(int destination, uint32_t sequence) {
     return uint64_t{static_cast<uint32_t>(destination)} << 32 | sequence;
 }
@@ -102,6 +104,8 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     }
     credits_.note_sent(mark);
     ++sequence;
+    // Programs that count their tags up would be remembered for ever.
+    if (credits_.channels() > most_channels && !wants_back_) { leave(); }
     return pending;
 }
 
@@ -195,6 +199,7 @@ void BatchEngine::progress() {
     receives_.advance();
     acknowledge();
     detached_.advance();
+    if (wants_back_) { ask_back(false); }
 }
 
 void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {

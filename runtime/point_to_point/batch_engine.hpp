@@ -92,9 +92,13 @@ class BatchEngine final : public Mailboxes::Addressee {
     }
     /// A message goes by MPI; before anything else may happen to the connection.
     void sent_by_mpi(int destination, int tag);
-    /// Proposes to hand over, if it is time.
+    /// It is time to propose to hand over.
+    bool may_propose(int destination) const {
+        const auto& connection = connections_[static_cast<size_t>(destination)];
+        return connection != nullptr && connection->sender.may_propose();
+    }
     void propose(int destination);
-    /// Asks for all connections back, if they are quiet.
+    /// Asks for all connections back, until they are.
     void leave();
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
@@ -153,6 +157,8 @@ class BatchEngine final : public Mailboxes::Addressee {
         uint32_t sequence = 0; ///< of what the library sends next
         /// The note of the handover, until it has been sent.
         std::optional<std::vector<int>> owed_tags;
+        bool is_asked_back = false; ///< and not answered
+        uint32_t asked_at = 0;      ///< `sequence` after the question
     };
 
     Connection& connection(int destination);
@@ -183,7 +189,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     void go_on(int destination, handover::Sender::Next next);
     void hand_over(int destination);
     void send_owed(int destination);
-    void take_confirmation(int source, uint32_t sequence);
+    void ask_back(bool also_idle);
+    void take_confirmation(const wire::Entry& entry);
     void number_anew(int destination);
     void count_outgoing(int by);
 
@@ -201,6 +208,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
     bool sends_at_once_ = false;
+    bool wants_back_ = false;
     Counts counts_;
     bool is_reported_ = false;
 };

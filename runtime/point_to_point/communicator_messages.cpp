@@ -27,8 +27,7 @@ double automatic_batch_timeout(const World& world) {
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
                                            MessageLayer& layer)
-    : comm_(comm), topology_(std::move(topology)), rank_(rank), layer_(layer),
-      unknown_cancels_(layer.requests.unknown_cancels) {
+    : comm_(comm), topology_(std::move(topology)), rank_(rank), layer_(layer) {
     const World& world = layer.world();
     const uint64_t name = Communicator::as_it_is(comm).name;
     const std::shared_ptr<Mailboxes>& mailboxes = layer.mailboxes();
@@ -125,10 +124,9 @@ void CommunicatorMessages::received_unknown() {
 }
 
 bool CommunicatorMessages::knows_receives(bool for_synchronous) const {
-    const bool may_lack_receives =
-        has_forgotten_ && layer_.requests.unknown_cancels != unknown_cancels_;
+    layer_.requests.look_at_kept();
     const bool is_risky = for_synchronous && has_waiting_wildcard_ && !is_asked_for();
-    return !is_ineligible_ && pending_ == 0 && !may_lack_receives && !is_risky;
+    return !is_ineligible_ && pending_ == 0 && !is_risky;
 }
 
 void CommunicatorMessages::is_active() { layer_.activate(engine_); }
@@ -161,18 +159,27 @@ void CommunicatorMessages::begin_batch() {
     // Ever more seldom, for what has not helped may help later.
     const uint64_t times = last == nullptr ? 0 : last->times;
     if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
+    if (times >= 2 && is_worth_it_) { propose(*last); }
     if (learner_.recent() >= period) { end_period(); }
 }
 
 void CommunicatorMessages::consider(const batches::Batch& batch) {
     layer_.mailboxes()->publish(batch, members_);
-    if (const auto why = obstacle(batch)) { return note(*why); }
+    const auto why = obstacle(batch);
+    is_worth_it_ = !why;
+    if (why) { return note(*why); }
     if (engine_->outgoing_connections() == 0) { native_seconds_ = learner_.mean_seconds(); }
+}
+
+/// Again and again what was declined, for that may be for a moment.
+void CommunicatorMessages::propose(const batches::Batch& batch) {
     std::optional<int> last; // streams are sorted
     for (const batches::Stream& stream : batch.streams) {
         if (last == stream.destination) { continue; }
         last = stream.destination;
-        if (layer_.mailboxes()->is_shared(members_[static_cast<size_t>(stream.destination)])) {
+        const int rank = members_[static_cast<size_t>(stream.destination)];
+        const bool may_propose = engine_->may_propose(stream.destination);
+        if (may_propose && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);
         }
     }
@@ -224,6 +231,7 @@ void CommunicatorMessages::end_period() {
 void CommunicatorMessages::ask_back(Verdict reason) {
     note(reason);
     wants_back_ = true;
+    is_worth_it_ = false;
     engine_->leave();
 }
 

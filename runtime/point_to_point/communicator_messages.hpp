@@ -44,7 +44,6 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     uint32_t era_of(int source) const;
     bool may_cancel(int source, int tag, uint32_t era) override;
     void may_be_cancelled(int source, int tag) override;
-    void has_forgotten() override { has_forgotten_ = true; }
     void waits() override { has_waiting_wildcard_ = true; }
     /// A sender waits for its receiver. Where receives with wildcards wait while their rank may
     /// block elsewhere, only MPI could tell it that it has been matched.
@@ -71,6 +70,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool is_asked_for() const;
     void begin_batch();
     void consider(const batches::Batch& batch);
+    void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     void end_period();
     void ask_back(Verdict reason);
@@ -87,11 +87,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::shared_ptr<BatchEngine> engine_;
     int pending_ = 0; ///< receives whose source is not known yet
     bool is_ineligible_ = false;
-    bool has_forgotten_ = false;     ///< see ReceiveObserver
-    const uint64_t unknown_cancels_; ///< when this was made
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     std::optional<Verdict> verdict_; ///< the last
+    bool is_worth_it_ = false; ///< what was considered last
     bool wants_back_ = false;
     double native_seconds_ = 0; ///< of a batch
     uint64_t changes_ = 0;      ///< connections handed over or given back before this period

@@ -48,6 +48,7 @@ class Credits {
     void forget(int destination);
 
     uint64_t outstanding() const { return outstanding_; }
+    size_t channels() const { return channels_.size(); }
 
   private:
     struct Sent {

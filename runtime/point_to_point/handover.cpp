@@ -65,7 +65,7 @@ std::vector<int> Sender::tags() const {
 void Sender::give_up() {
     phase_ = Phase::mpi;
     next_proposal_ = count_.messages + patience_;
-    patience_ = std::min(2 * patience_, most_patience);
+    if (++failures_ > usual_failures) { patience_ = std::min(2 * patience_, most_patience); }
 }
 
 void Sender::leave(uint32_t sequence) {

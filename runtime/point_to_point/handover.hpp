@@ -82,6 +82,7 @@ class Sender {
   private:
     static constexpr uint64_t remembered = 64; ///< tags
     static constexpr uint64_t most_patience = uint64_t{1} << 20;
+    static constexpr int usual_failures = 8;
 
     void give_up();
 
@@ -91,6 +92,7 @@ class Sender {
     std::array<int, remembered> tags_{};
     uint64_t next_proposal_ = 0;
     uint64_t patience_ = 4; ///< messages from one proposal to the next
+    int failures_ = 0;
     uint32_t left_at_ = 0;
 };
 
@@ -112,6 +114,8 @@ class Receiver {
     void posted(int tag) { count_.add(tag); }
     void taken_back(int tag) { count_.remove(tag); }
 
+    /// Receives have been counted. If none has, the program may receive in ways that nobody sees.
+    bool may_answer() const { return phase_ == Phase::mpi && count_.messages > 0; }
     Count answer();
     /// The sender has given up.
     void given_up() { phase_ = Phase::mpi; }

@@ -17,6 +17,7 @@ void BatchEngine::count_outgoing(int by) {
     const bool took_part = handed_over_ > 0;
     handed_over_ += by;
     if (took_part != (handed_over_ > 0)) { mailboxes_->takes_part(by); }
+    wants_back_ = wants_back_ && handed_over_ > 0;
 }
 
 void BatchEngine::sent_by_mpi(int destination, int tag) {
@@ -26,9 +27,7 @@ void BatchEngine::sent_by_mpi(int destination, int tag) {
 }
 
 void BatchEngine::propose(int destination) {
-    handover::Sender& sender = connection(destination).sender;
-    if (!sender.may_propose()) { return; }
-    sender.propose();
+    connection(destination).sender.propose();
     ++outgoing_connections_;
     ++counts_.proposed;
     owner_->is_active();
@@ -37,13 +36,23 @@ void BatchEngine::propose(int destination) {
 }
 
 void BatchEngine::leave() {
+    wants_back_ = true;
+    ask_back(true);
+}
+
+/// While the application waits for what it has sent, it is likely that nothing comes between the
+/// question and its answer. `also_idle`: connections on which nothing was sent since the last time.
+void BatchEngine::ask_back(bool also_idle) {
     for (size_t i = 0; i < connections_.size(); ++i) {
-        if (connections_[i] == nullptr || !connections_[i]->sender.is_by_library()) { continue; }
+        Connection* const known = connections_[i].get();
+        if (known == nullptr || !known->sender.is_by_library() || known->is_asked_back) { continue; }
+        if (!also_idle && known->sequence == known->asked_at) { continue; }
         const int destination = static_cast<int>(i);
         send_owed(destination);
-        const uint32_t sequence = connections_[i]->sequence;
+        known->sender.leave(known->sequence);
+        known->is_asked_back = true;
         send_numbered(destination, wire::leaves);
-        connections_[i]->sender.leave(sequence);
+        known->asked_at = known->sequence;
     }
 }
 
@@ -58,7 +67,7 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     const wire::Entry& entry = note.entry;
     if (entry.flags == wire::proposal) { return take_proposal(entry.source, entry.tag != 0); }
     if (entry.flags == wire::given_up) { return receives_.given_up(entry.source); }
-    if (entry.flags == wire::confirmed) { return take_confirmation(entry.source, entry.sequence); }
+    if (entry.flags == wire::confirmed) { return take_confirmation(entry); }
     if (entry.flags == wire::answer) {
         wire::Answer answer;
         std::memcpy(&answer, note.bytes.get(), sizeof answer);
@@ -77,8 +86,8 @@ void BatchEngine::take_numbered(const wire::Arrived& note) {
         return receives_.handed_over(entry.source, tags);
     }
     if (entry.flags == wire::has_left) { return receives_.left(entry.source); }
-    if (!receives_.leave(entry.source)) { return; } // the sender will ask again
-    send_note({0, 0, entry.sequence, wire::confirmed, 0}, entry.source);
+    const int is_confirmed = receives_.leave(entry.source) ? 1 : 0;
+    send_note({0, is_confirmed, entry.sequence, wire::confirmed, 0}, entry.source);
 }
 
 void BatchEngine::take_proposal(int source, bool is_synchronous) {
@@ -131,10 +140,13 @@ void BatchEngine::send_owed(int destination) {
     known.owed_tags.reset();
 }
 
-void BatchEngine::take_confirmation(int source, uint32_t sequence) {
-    Connection& known = connection(source);
-    if (!known.sender.confirmed(sequence, known.sequence)) { return; }
-    send_numbered(source, wire::has_left);
+void BatchEngine::take_confirmation(const wire::Entry& entry) {
+    Connection& known = connection(entry.source);
+    known.is_asked_back = false;
+    const bool is_confirmed = entry.tag != 0;
+    if (!is_confirmed || !known.sender.confirmed(entry.sequence, known.sequence)) { return; }
+    send_numbered(entry.source, wire::has_left);
+    number_anew(entry.source);
     count_outgoing(-1);
     --outgoing_connections_;
     ++counts_.returned;

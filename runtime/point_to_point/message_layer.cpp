@@ -65,6 +65,7 @@ void MessageLayer::close() {
         if (const auto engine = known.lock()) { engine->report(); }
     }
     engines_.clear();
+    requests.free_kept();
     if (failed) { throw MpiError(*failed); }
 }
 
@@ -150,6 +151,7 @@ void MessageLayer::memory_shared() {
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
 
 void MessageLayer::advance() {
+    requests.look_at_kept();
     for (const auto& engine : engines_) { engine->progress(); }
     // Those of freed communicators go when all that was under way has arrived.
     const auto ended = std::erase_if(engines_, [](const std::shared_ptr<BatchEngine>& engine) {

@@ -56,7 +56,7 @@ int start(MessageLayer& layer, int count, MPI_Request* requests) {
     if (layer.requests.persistent().empty() || requests == nullptr || count < 1) {
         const int code = count == 1 ? mpi.Start(requests) : mpi.Startall(count, requests);
         for (int i = 0; code == MPI_SUCCESS && requests != nullptr && i < count; ++i) {
-            layer.requests.recent.add({requests[i], nullptr, 0, 0, 0});
+            layer.requests.named.forget(requests[i]);
         }
         return code;
     }

@@ -182,6 +182,7 @@ class Receives {
     std::vector<int> waiting(int source) const;
     uint32_t from_before(const Channel& channel) const;
     void end_connection(Source& known, int source);
+    void forget_numbers(int source);
     void close_payload(Receive& receive) const;
     const wire::Arrived* find_arrived(int source, int tag) const;
     void note_blocked(const Receive& receive);

@@ -121,7 +121,7 @@ std::vector<int> Receives::waiting(int source) const {
 std::optional<Receives::Answer> Receives::answer(int source) {
     Source& known = at(source);
     const bool is_settled = !doubtful_ && !unexpected_.has(source);
-    if (known.receiver.is_by_library() || !is_settled) { return std::nullopt; }
+    if (!known.receiver.may_answer() || !is_settled) { return std::nullopt; }
     const auto is_unknown = [&](const std::shared_ptr<Receive>& receive) {
         return receive->has_wildcards() &&
                (receive->source == source || receive->source == MPI_ANY_SOURCE);
@@ -139,17 +139,21 @@ std::optional<Receives::Answer> Receives::answer(int source) {
         receive->is_answered = true;
         receive->era = known.receiver.era();
     }
-    // Messages are numbered from here on, at both ends.
-    const auto first = Channel{source, std::numeric_limits<int>::min()};
-    const auto last = Channel{source, std::numeric_limits<int>::max()};
-    matched_on_.erase(matched_on_.lower_bound(first), matched_on_.upper_bound(last));
-    announced_.erase(announced_.lower_bound(first), announced_.upper_bound(last));
+    forget_numbers(source); // at both ends they begin here
     if (payloads_ != nullptr) { known.part = payloads_->take_part(world(source)); }
     ++connections_;
     return Answer{known.receiver.answer(), known.part};
 }
 
+void Receives::forget_numbers(int source) {
+    const auto first = Channel{source, std::numeric_limits<int>::min()};
+    const auto last = Channel{source, std::numeric_limits<int>::max()};
+    matched_on_.erase(matched_on_.lower_bound(first), matched_on_.upper_bound(last));
+    announced_.erase(announced_.lower_bound(first), announced_.upper_bound(last));
+}
+
 void Receives::end_connection(Source& known, int source) {
+    forget_numbers(source);
     if (payloads_ != nullptr) { payloads_->give_part_back(world(source), known.part); }
     known.part = StraightMessages::no_part;
     --connections_;

@@ -73,7 +73,7 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
 
 /// MPI uses handles again: what one of them stood for before is forgotten.
 void note_made(MPI_Request request) {
-    if (p2p::layer != nullptr) { p2p::layer->requests.recent.add({request, nullptr, 0, 0, 0}); }
+    if (p2p::layer != nullptr) { p2p::layer->requests.named.forget(request); }
 }
 
 MPI_Request make_completed_request() {
@@ -254,14 +254,15 @@ bool has_wildcards(const Message& message) {
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {
     CommunicatorMessages* const communicator = find(layer, message.comm);
     if (communicator == nullptr || message.peer == MPI_PROC_NULL) {
-        layer.requests.recent.add({request, nullptr, 0, 0, 0});
+        layer.requests.named.forget(request);
     } else if (has_wildcards(message)) {
         communicator->note_pending();
         layer.requests.observed()[request] = communicator;
     } else {
         communicator->note_receive_in_mpi(message.peer, message.tag);
-        layer.requests.recent.add(
-            {request, communicator, message.peer, message.tag, communicator->era_of(message.peer)});
+        layer.requests.named.add(
+            request,
+            {communicator, message.peer, message.tag, communicator->era_of(message.peer)});
     }
 }
 

@@ -37,7 +37,7 @@ inline constexpr uint32_t proposal = 128;
 inline constexpr uint32_t answer = 256;
 inline constexpr uint32_t declined = 512;
 inline constexpr uint32_t given_up = 1024;
-inline constexpr uint32_t confirmed = 2048; ///< the note `sequence`
+inline constexpr uint32_t confirmed = 2048; ///< of the note `sequence`; tag 0: not now
 
 struct Answer {
     uint64_t messages = 0;

@@ -145,8 +145,8 @@ class Call {
             }
         }
         for (const size_t i : failed_) {
-            requests_.freed(given_[i]);
-            mpi.Request_free(&given_[i]);
+            if (!requests_.freed(given_[i])) { mpi.Request_free(&given_[i]); }
+            given_[i] = MPI_REQUEST_NULL;
         }
     }
 

@@ -1,5 +1,6 @@
 #include "runtime/requests/requests.hpp"
 
+#include "runtime/mpi/errors_return.hpp"
 #include "runtime/progress/activity.hpp"
 
 #include <algorithm>
@@ -54,53 +55,85 @@ void Requests::remember(MPI_Request request, const PersistentRequest& persistent
     }
 }
 
-std::optional<RecentReceives::Receive> RecentReceives::take(MPI_Request request) {
-    const Receive* const found = find(request);
-    if (found == nullptr) { return std::nullopt; }
-    return std::exchange(ring_[static_cast<size_t>(found - ring_.data())], Receive{});
+const NamedReceives::Receive* NamedReceives::find(MPI_Request request) const {
+    const auto found = receives_.find(request);
+    const bool is_known = found != receives_.end() && found->second.observer != nullptr;
+    return is_known ? &found->second : nullptr;
 }
 
-const RecentReceives::Receive* RecentReceives::find(MPI_Request request) const {
-    const size_t count = std::min(next_, ring_.size());
-    for (size_t i = 1; i <= count; ++i) {
-        const Receive& receive = ring_[(next_ - i) % ring_.size()];
-        if (receive.request == request) { return &receive; }
-    }
-    return nullptr;
+void NamedReceives::forget(MPI_Request request) {
+    const auto found = receives_.find(request); // its place will be needed again
+    if (found != receives_.end()) { found->second.observer = nullptr; }
 }
 
-void RecentReceives::forget(const ReceiveObserver* observer) {
-    for (Receive& receive : ring_) {
+void NamedReceives::forget(const ReceiveObserver* observer) {
+    for (auto& [request, receive] : receives_) {
         if (receive.observer == observer) { receive.observer = nullptr; }
     }
 }
 
 bool Requests::may_cancel(MPI_Request request) const {
     if (observed_.count(request) > 0) { return true; }
-    const RecentReceives::Receive* const receive = recent.find(request);
-    return receive == nullptr || receive->observer == nullptr ||
+    const NamedReceives::Receive* const receive = named.find(request);
+    return receive == nullptr ||
            receive->observer->may_cancel(receive->source, receive->tag, receive->era);
 }
 
 void Requests::cancelled(MPI_Request request) {
     if (observed_.count(request) > 0) { return; }
-    const auto receive = recent.take(request);
-    if (!receive) { ++unknown_cancels; }
-    if (!receive || receive->observer == nullptr) { return; }
-    receive->observer->may_be_cancelled(receive->source, receive->tag);
-    observed_[request] = receive->observer;
+    const NamedReceives::Receive* const found = named.find(request);
+    if (found == nullptr) { return; }
+    const NamedReceives::Receive receive = *found;
+    named.forget(request);
+    receive.observer->may_be_cancelled(receive.source, receive.tag);
+    observed_[request] = receive.observer;
 }
 
 void Requests::forget(const ReceiveObserver* observer) {
-    recent.forget(observer);
+    named.forget(observer);
     std::erase_if(observed_, [&](const auto& entry) { return entry.second == observer; });
+    std::erase_if(kept_, [&](Kept& kept) {
+        if (kept.observer != observer) { return false; }
+        mpi.Request_free(&kept.request);
+        return true;
+    });
 }
 
-void Requests::freed(MPI_Request request) {
-    if (const auto found = observed_.find(request); found != observed_.end()) {
-        found->second->received_unknown();
-        observed_.erase(found);
+bool Requests::freed(MPI_Request request) {
+    const auto observed = observed_.find(request);
+    const bool is_kept = observed != observed_.end();
+    if (is_kept) {
+        kept_.push_back({request, observed->second});
+        observed_.erase(observed);
     }
+    forget_persistent(request);
+    return is_kept;
+}
+
+void Requests::look_at_kept() {
+    if (kept_.empty()) { return; }
+    const CompletionErrorsReturn errors_return;
+    std::vector<Kept> open;
+    open.swap(kept_);
+    for (Kept& kept : open) {
+        int is_over = 0;
+        MPI_Status status;
+        const int code = mpi.Test(&kept.request, &is_over, &status);
+        if (code == MPI_SUCCESS && is_over == 0) {
+            kept_.push_back(kept);
+            continue;
+        }
+        if (kept.request != MPI_REQUEST_NULL) { mpi.Request_free(&kept.request); } // persistent
+        kept.observer->received(status);
+    }
+}
+
+void Requests::free_kept() {
+    for (Kept& kept : kept_) { mpi.Request_free(&kept.request); }
+    kept_.clear();
+}
+
+void Requests::forget_persistent(MPI_Request request) {
     take_failure(request);
     const auto found = persistent_.find(request);
     if (found == persistent_.end()) { return; }

@@ -4,13 +4,14 @@
 #include "runtime/mpi/mpi.hpp"
 #include "runtime/progress/clock.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 namespace nodeaware {
 
@@ -29,39 +30,34 @@ class ReceiveObserver {
     /// A receive from `source` with `tag`, which was taken to get its message, may be cancelled.
     /// What becomes of it is told when it is over.
     virtual void may_be_cancelled(int source, int tag) = 0;
-    /// From now on one of its receives may be cancelled without it being told.
-    virtual void has_forgotten() = 0;
     /// The receive is posted while this rank may block in MPI.
     virtual void waits() = 0;
     /// The application will not learn what the receive has taken.
     virtual void received_unknown() = 0;
 };
 
-/// The last receives that MPI executes and that are not observed: programs that cancel one do so
-/// soon, if ever. An observer is told that its receive, which names source and tag, may be gone; of
-/// others (nullptr) nobody wants to know.
-class RecentReceives {
+/// Receives that MPI executes and that are not observed, for they name source and tag: an observer
+/// is told if one may be gone. MPI uses handles again, so there are no more of them than requests
+/// that were ever open at once.
+class NamedReceives {
   public:
     struct Receive {
-        MPI_Request request = MPI_REQUEST_NULL;
         ReceiveObserver* observer = nullptr;
         int source = 0;
         int tag = 0;
         uint32_t era = 0; ///< of the source
     };
-    void add(const Receive& receive) {
-        Receive& oldest = ring_[next_++ % ring_.size()];
-        if (oldest.observer != nullptr) { oldest.observer->has_forgotten(); }
-        oldest = receive;
+    void add(MPI_Request request, const Receive& receive) {
+        receives_.insert_or_assign(request, receive);
     }
-    /// The newest with this request, which is forgotten then.
-    std::optional<Receive> take(MPI_Request request);
+    /// nullptr: nobody wants to know of that request.
     const Receive* find(MPI_Request request) const;
+    /// The handle stands for something else now.
+    void forget(MPI_Request request);
     void forget(const ReceiveObserver* observer);
 
   private:
-    std::array<Receive, 1024> ring_;
-    size_t next_ = 0;
+    std::unordered_map<MPI_Request, Receive> receives_; ///< without observer: forgotten
 };
 
 /// A persistent point-to-point request of the application. The library may execute it by way of a
@@ -137,7 +133,7 @@ class Requests {
 
     /// Receives that MPI executes and whose messages somebody wants to know.
     std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
-    RecentReceives recent;
+    NamedReceives named;
     /// The application cancels a request that MPI executes. False: it must not be, and will
     /// complete.
     bool may_cancel(MPI_Request request) const;
@@ -145,16 +141,27 @@ class Requests {
     void cancelled(MPI_Request request);
     /// The one that it has cancelled was the library's.
     bool own_was_cancelled = false;
-    /// Requests that were cancelled and of which nobody knows what they were.
-    uint64_t unknown_cancels = 0;
     void forget(const ReceiveObserver* observer);
 
-    /// A request is about to be freed by the application.
-    void freed(MPI_Request request);
+    /// The application frees a request. True: an observer wants to know what it will have taken, so
+    /// it is kept until then and not to be freed.
+    bool freed(MPI_Request request);
+    /// Whether those kept are over. Throws MpiError.
+    void look_at_kept();
+    /// Nobody wants to know any more.
+    void free_kept();
 
   private:
+    struct Kept {
+        MPI_Request request;
+        ReceiveObserver* observer;
+    };
+
+    void forget_persistent(MPI_Request request);
+
     std::map<MPI_Request, PersistentRequest> persistent_;
     std::map<MPI_Request, ReceiveObserver*> observed_;
+    std::vector<Kept> kept_;
     mutable std::mutex failure_mutex_;
     std::map<MPI_Request, Failure> failures_;
     std::atomic<int> failure_count_{0};

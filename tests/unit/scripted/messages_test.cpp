@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace scripted {
 
 namespace {
@@ -13,6 +15,16 @@ constexpr int learning = 30; ///< rounds until all connections are handed over
 std::vector<int> random_nodes(Random& random) {
     return random.one_of(std::vector<std::vector<int>>{
         {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1}, {0, 0, 1, 1, 2}, {0, 1, 1, 2}});
+}
+
+/// Messages of a learned round that nothing can be gathered with: those between ranks that are
+/// alone on their nodes.
+uint64_t alone(const std::vector<int>& nodes) {
+    const auto is_alone = [&](int node) {
+        return std::count(nodes.begin(), nodes.end(), node) == 1;
+    };
+    const auto ranks = static_cast<uint64_t>(std::count_if(nodes.begin(), nodes.end(), is_alone));
+    return ranks * (ranks - std::min<uint64_t>(ranks, 1));
 }
 
 } // namespace
@@ -44,7 +56,8 @@ TEST(Messages, RandomProgramsGetWhatMpiPromises) {
         std::string wrong;
         for (const Record& record : records) { wrong += record.verdict(); }
         ASSERT_EQ(ended, "") << "seed " << seed << "\n" << wrong;
-        EXPECT_EQ(after, before) << "the library has not taken over, seed " << seed;
+        EXPECT_EQ(after - before, alone(settings.nodes))
+            << "the library has not taken over, seed " << seed;
         ASSERT_EQ(wrong, "") << "seed " << seed;
     }
 }
