@@ -254,9 +254,9 @@ void BatchEngine::acknowledge() {
 void BatchEngine::flush() {
     receives_.is_back();
     receives_.advance(); // what MPI has matched is not announced
+    acknowledge();
     receives_.open(surely_eager);
     announce();
-    acknowledge();
 }
 
 void BatchEngine::communicator_freed() {

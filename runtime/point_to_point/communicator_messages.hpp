@@ -90,7 +90,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     std::optional<Verdict> verdict_; ///< the last
-    bool is_worth_it_ = false; ///< what was considered last
+    bool is_worth_it_ = false;       ///< what was considered last
     bool wants_back_ = false;
     double native_seconds_ = 0; ///< of a batch
     uint64_t changes_ = 0;      ///< connections handed over or given back before this period

@@ -45,7 +45,9 @@ void BatchEngine::leave() {
 void BatchEngine::ask_back(bool also_idle) {
     for (size_t i = 0; i < connections_.size(); ++i) {
         Connection* const known = connections_[i].get();
-        if (known == nullptr || !known->sender.is_by_library() || known->is_asked_back) { continue; }
+        if (known == nullptr || !known->sender.is_by_library() || known->is_asked_back) {
+            continue;
+        }
         if (!also_idle && known->sequence == known->asked_at) { continue; }
         const int destination = static_cast<int>(i);
         send_owed(destination);

@@ -65,7 +65,8 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        if (nonblocking == nullptr || is_over_at_once || !layer->progress.is_busy()) {
+        if (nonblocking == nullptr || is_over_at_once || !layer->progress.is_busy() ||
+            transfers::refuses_send(*layer, message)) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
             if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
             return result;
@@ -109,7 +110,8 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        if (is_over_at_once || !layer->progress.is_busy()) {
+        if (is_over_at_once || !layer->progress.is_busy() ||
+            transfers::refuses_receive(*layer, message)) {
             result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
             if (is_refused(result)) { return result; }
             transfers::note_blocking_receive(*layer, message);

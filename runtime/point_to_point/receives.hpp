@@ -156,7 +156,7 @@ class Receives {
     std::vector<wire::Entry>& to_acknowledge() { return to_acknowledge_; }
 
     /// What senders that wait for their receives must know before this rank may block: one entry
-    /// for each channel on which a receive is posted that has not been announced.
+    /// for each channel on which one is posted, or matched, of which they have not been told.
     std::vector<wire::Entry> announcements();
 
     bool is_idle() const {

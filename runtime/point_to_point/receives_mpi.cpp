@@ -50,6 +50,8 @@ std::vector<wire::Entry> Receives::announcements() {
         if (receive->has_wildcards() || !receiver(receive->source).is_by_library()) { continue; }
         ++posted[{receive->source, receive->tag}];
     }
+    // Matched, which cannot be acknowledged yet.
+    for (const wire::Entry& entry : to_acknowledge_) { posted[{entry.source, entry.tag}]; }
     std::vector<wire::Entry> entries;
     for (const auto& [channel, count] : posted) {
         const uint32_t total = matched_on_[channel] + count - std::min(count, from_before(channel));

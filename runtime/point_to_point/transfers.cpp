@@ -220,6 +220,26 @@ int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, cons
     return request == nullptr ? wait_for(layer, *receive, status) : MPI_SUCCESS;
 }
 
+namespace {
+
+/// It is known to be a rank of the communicator.
+bool is_known_rank(MessageLayer& layer, const Message& message) {
+    const CommunicatorMessages* const communicator = find(layer, message.comm);
+    return communicator != nullptr && is_rank(*communicator->engine(), message.peer);
+}
+
+} // namespace
+
+bool refuses_send(MessageLayer& layer, const Message& message) {
+    if (message.comm == MPI_COMM_NULL) { return true; }
+    return check_send(message, is_known_rank(layer, message)) != MPI_SUCCESS;
+}
+
+bool refuses_receive(MessageLayer& layer, const Message& message) {
+    if (message.comm == MPI_COMM_NULL) { return true; }
+    return check_receive(message, is_known_rank(layer, message)) != MPI_SUCCESS;
+}
+
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                 bool is_for_send) {
     int code = MPI_SUCCESS;
@@ -261,8 +281,7 @@ void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request
     } else {
         communicator->note_receive_in_mpi(message.peer, message.tag);
         layer.requests.named.add(
-            request,
-            {communicator, message.peer, message.tag, communicator->era_of(message.peer)});
+            request, {communicator, message.peer, message.tag, communicator->era_of(message.peer)});
     }
 }
 

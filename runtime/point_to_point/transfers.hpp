@@ -18,6 +18,10 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
 bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, MPI_Status* status,
              int* result);
 
+/// A blocking call of MPI with these arguments will end with an error: then that call is to be
+/// made, for its nonblocking form may say something else. Throw MpiError.
+bool refuses_send(MessageLayer& layer, const Message& message);
+bool refuses_receive(MessageLayer& layer, const Message& message);
 /// Waits for a request of MPI on `comm` so that the engines go on. Errors are raised there, as by a
 /// blocking call.
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,

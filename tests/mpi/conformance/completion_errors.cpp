@@ -105,6 +105,7 @@ void refuse(Context& context, const Wrong& wrong) {
             MPI_Irecv(received.data(), learned_count, MPI_INT, context.left(shift), learned_tag,
                       context.comm, &request);
             context.out.call(wrong.name, wrong.invoke(&request));
+            MPI_Barrier(context.comm); // MPI starts a request once more whose message has come
             MPI_Send(sent.data(), learned_count, MPI_INT, context.right(shift), learned_tag,
                      context.comm);
             context.out.call("Wait", MPI_Wait(&request, &status));
