@@ -15,7 +15,7 @@ class EarlyMessages {
   public:
     using Name = uint64_t;
     using Message = std::pair<std::shared_ptr<const std::byte>, uint64_t>; ///< and its size
-    static constexpr uint64_t most_bytes = 256; ///< of a message
+    static constexpr uint64_t most_bytes = 256;                            ///< of a message
     static constexpr size_t most = 1024;
 
     void keep(Name name, Message message) {
@@ -23,8 +23,8 @@ class EarlyMessages {
         messages_.emplace_back(name, std::move(message));
         if (messages_.size() > most) { messages_.pop_front(); }
     }
-    /// The addressee is there now: what has come for it. Throws std::bad_alloc, and then nothing has
-    /// changed.
+    /// The addressee is there now: what has come for it. Throws std::bad_alloc, and then nothing
+    /// has changed.
     std::vector<Message> comes(Name name) {
         std::vector<Message> its;
         for (const auto& [whose, message] : messages_) {

@@ -127,9 +127,7 @@ void Mailboxes::add(Name name, Addressee& addressee) {
     }
 }
 
-void Mailboxes::remove(Name name) {
-    addressees_.erase(name);
-}
+void Mailboxes::remove(Name name) { addressees_.erase(name); }
 
 /// Ends when every rank has told every other, directly or not, that it is here. Others wait for
 /// this one, so a call that fails is tried once more, and what fails again is not waited for.
@@ -185,11 +183,11 @@ void Mailboxes::advance() {
 void Mailboxes::set_waiting(bool waits) {
     if (waits && is_busy()) {
         waiting_since_ = now();
-        mates_.begin_waiting(local_);
+        mates_.begin_waiting(local_, waiting_since_);
     } else if (!waits && waiting_since_ != 0) {
         waiting_since_ = 0;
         has_looked_in_vain_ = false;
-        mates_.end_waiting(local_, now());
+        mates_.end_waiting(local_);
     }
 }
 
@@ -197,7 +195,7 @@ void Mailboxes::set_waiting(bool waits) {
 void Mailboxes::need_not_wait() {
     looks_no_more();
     if (unsent_.empty() && !mates_.is_collecting()) { return; }
-    mates_.end_waiting(local_, now());
+    mates_.need_not_wait(local_, now());
     close_ready();
     forget_sent();
 }
@@ -208,14 +206,14 @@ void Mailboxes::has_looked(bool in_vain) {
         need_not_wait();
     } else if (!has_looked_in_vain_ && is_busy()) {
         has_looked_in_vain_ = true;
-        mates_.begin_waiting(local_);
+        mates_.begin_waiting(local_, now());
     }
 }
 
 void Mailboxes::looks_no_more() {
     if (!has_looked_in_vain_) { return; }
     has_looked_in_vain_ = false;
-    mates_.end_waiting(local_, now());
+    mates_.end_waiting(local_);
 }
 
 void Mailboxes::before_blocking() {

@@ -93,9 +93,11 @@ class Mailboxes : public WorkSource {
         return true;
     }
 
-    /// What this rank sends again and again to ranks of a communicator with those `members` (ranks
-    /// in MPI_COMM_WORLD), for its node to know.
+    /// A batch that this rank sends again and again to ranks of a communicator with those `members`
+    /// (ranks in MPI_COMM_WORLD), for its node to know. For each node the largest counts.
     void publish(const batches::Batch& batch, const std::vector<int>& members);
+    /// What it has published before counts no more.
+    void publish_anew();
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.

@@ -23,8 +23,14 @@ void Mailboxes::publish(const batches::Batch& batch, const std::vector<int>& mem
         sent.bytes += stream.bytes;
     }
     for (size_t i = 0; i < traffic.size(); ++i) {
+        const auto before = expected_.of(static_cast<int>(i), local_);
+        if (before.messages >= traffic[i].messages) { continue; }
         expected_.set(static_cast<int>(i), local_, traffic[i]);
     }
+}
+
+void Mailboxes::publish_anew() {
+    for (int i = 0; i < static_cast<int>(keepers_.size()); ++i) { expected_.set(i, local_, {}); }
 }
 
 bool Mailboxes::is_shared(int destination) const {
@@ -227,14 +233,21 @@ void Mailboxes::close_ready() {
         const auto generation = outgoing_cells_.collecting(other);
         if (!generation) { continue; }
         const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
-        const bool is_complete = times.now != 0 && mates_.all_wait(times.now);
         const bool is_overdue = times.leaves_at != 0 && now() > times.leaves_at;
+        const bool all_wait = times.now != 0 && mates_.all_wait(times.now);
+        const bool is_held_up = all_wait && mates_.is_held_up(times.now, [&](int rank) {
+            return expected_.of(other, rank).messages > 0;
+        });
+        const bool is_held = is_held_up && outgoing_cells_.is_worth_holding(other, *generation);
+        const bool is_complete = all_wait && (!is_held || is_overdue);
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
             continue;
         }
         if (!is_overdue && others_can_send(other)) { continue; }
-        if (!close_and_send(other, *generation, is_complete)) { continue; }
+        const bool is_all = is_complete && (!is_held_up || is_held); // as far as anybody can tell
+        if (!close_and_send(other, *generation, is_all)) { continue; }
         has_closed = true;
+        if (is_held && is_overdue) { outgoing_cells_.held_in_vain(other); }
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
             late = std::max(late.value_or(0), times.now);

@@ -33,21 +33,36 @@ class NodeMates {
     bool is_collecting() const { return node().collecting.load() > 0; }
 
     /// The rank waits in the library, and sends nothing meanwhile.
-    void begin_waiting(int rank) { of(rank).waits.store(1); }
-    void end_waiting(int rank, double seconds) {
+    void begin_waiting(int rank, double seconds) {
+        of(rank).waited_at.store(seconds, std::memory_order_relaxed);
+        of(rank).waits.store(1);
+    }
+    void end_waiting(int rank) { of(rank).waits.store(0); }
+    /// It might have waited then.
+    void need_not_wait(int rank, double seconds) {
         of(rank).waited_at.store(seconds, std::memory_order_relaxed);
         of(rank).waits.store(0);
     }
     bool waits(int rank) const { return of(rank).waits.load() != 0; }
 
-    /// Nobody is expected to put anything more into a container that was begun then: each waits, or
-    /// has done so meanwhile.
+    /// Nobody is about to put anything more into a container that was begun then: each waits, or
+    /// has begun to do so since.
     bool all_wait(double begun) const {
         const uint64_t closings = node().closings.load(std::memory_order_relaxed);
         for (int rank = 0; rank < ranks_; ++rank) {
             if (is_awaited(of(rank), begun, closings)) { return false; }
         }
         return true;
+    }
+    /// One of those that `may_have` something for it waits since before it was begun, for something
+    /// earlier.
+    template <class MayHave> bool is_held_up(double begun, MayHave may_have) const {
+        for (int rank = 0; rank < ranks_; ++rank) {
+            const Rank& mate = of(rank);
+            const bool waits_since = mate.waits.load() != 0 && mate.waited_at.load() < begun;
+            if (waits_since && mate.engines.load() > 0 && may_have(rank)) { return true; }
+        }
+        return false;
     }
     /// Containers were closed. `late`: some because they had waited too long; when the last of
     /// these was begun.
@@ -75,7 +90,7 @@ class NodeMates {
     struct alignas(64) Rank {
         std::atomic<int32_t> engines{0};
         std::atomic<uint32_t> waits{0};
-        std::atomic<double> waited_at{0}; ///< last
+        std::atomic<double> waited_at{0}; ///< when it last began to
         std::atomic<uint32_t> missed{0};
         std::atomic<uint64_t> excused_until{0}; ///< closings
     };

@@ -1,6 +1,7 @@
 #include "runtime/mailboxes/outgoing_cells.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <sched.h>
 
@@ -9,6 +10,7 @@ namespace nodeaware {
 namespace {
 
 constexpr uint32_t tries = 16; ///< one container in so many tries to become more than is known
+constexpr uint32_t most_in_vain = 12;
 
 // The word of a cell: generation (24 bits), state, ranks that are writing (12), bytes used (24).
 constexpr uint64_t used_mask = (uint64_t{1} << 24) - 1;
@@ -190,6 +192,27 @@ void OutgoingCells::learn(int node, uint32_t generation) {
     ring(node).known.complete(signature);
 }
 
+bool OutgoingCells::is_worth_holding(int node, uint32_t generation) {
+    Cell& place = cell(node, generation);
+    Ring& here = ring(node);
+    const uint64_t signature = place.signature.load(std::memory_order_acquire);
+    const bool is_held = place.held.load(std::memory_order_relaxed) != 0;
+    const uint32_t turn = generation / cells / tries;
+    // Seldom, for what is known may have become less than all.
+    if (here.known.knows(signature) && !std::has_single_bit(turn)) { return false; }
+    const auto ahead = static_cast<int32_t>(here.hold_from.load() - here.closings.load());
+    if (!is_held && ahead > 0) { return false; }
+    if (!is_held) { place.held.store(signature, std::memory_order_relaxed); }
+    return true;
+}
+
+void OutgoingCells::held_in_vain(int node) {
+    Ring& here = ring(node);
+    const uint32_t times = std::min(here.held_in_vain.load() + 1, most_in_vain);
+    here.held_in_vain.store(times);
+    here.hold_from.store(here.closings.load() + (uint32_t{1} << times));
+}
+
 /// From one state to another; writers are left alone.
 bool OutgoingCells::change(Cell& place, uint32_t generation, uint64_t from, uint64_t to) {
     uint64_t word = place.word.load(std::memory_order_acquire);
@@ -209,6 +232,11 @@ bool OutgoingCells::close(int node, uint32_t generation) {
     if (!change(place, generation, open, closed)) { return false; }
     // Others may be writing; they need nothing but the processor to finish.
     while ((place.word.load(std::memory_order_acquire) & writers_mask) != 0) { sched_yield(); }
+    ring(node).closings.fetch_add(1);
+    const uint64_t held = place.held.load(std::memory_order_relaxed);
+    if (held != 0 && held != place.signature.load(std::memory_order_relaxed)) { // it has grown
+        ring(node).held_in_vain.store(ring(node).held_in_vain.load() / 2);
+    }
     return true;
 }
 
@@ -241,6 +269,7 @@ void OutgoingCells::empty(Cell& place, uint64_t word) {
     place.leaves_at.store(0, std::memory_order_relaxed);
     place.signature.store(0, std::memory_order_relaxed);
     place.passed.store(0, std::memory_order_relaxed);
+    place.held.store(0, std::memory_order_relaxed);
     place.word.store(first_word(generation_of(word)) | unused, std::memory_order_release);
 }
 

@@ -60,6 +60,11 @@ class OutgoingCells {
     bool is_known(int node, uint32_t generation) const;
     /// It is complete as it is.
     void learn(int node, uint32_t generation);
+    /// All ranks wait, but some for something earlier, after which they may put more in: it is
+    /// worth waiting for these. Not if it is known, nor for a while after that was in vain, longer
+    /// each time.
+    bool is_worth_holding(int node, uint32_t generation);
+    void held_in_vain(int node);
 
     /// True: the cell is the caller's, who looks at its content() and then calls keep(), release()
     /// or put_back().
@@ -90,11 +95,15 @@ class OutgoingCells {
         std::atomic<double> leaves_at{0}; ///< 0: not known
         std::atomic<uint64_t> signature{0};
         std::atomic<uint64_t> passed{0}; ///< a signature that was known, and not heeded
+        std::atomic<uint64_t> held{0};   ///< the signature with which it was held first
         std::atomic<double> kept{0};
     };
     struct alignas(64) Ring {
         std::atomic<uint32_t> current{0}; ///< generation
         std::atomic<uint32_t> unsent{0};  ///< cells that were put back
+        std::atomic<uint32_t> closings{0};
+        std::atomic<uint32_t> held_in_vain{0};
+        std::atomic<uint32_t> hold_from{0}; ///< closings
         KnownContainers known;
     };
 

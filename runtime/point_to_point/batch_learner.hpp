@@ -30,6 +30,8 @@ class BatchLearner {
     const batches::Batch* last() const {
         return last_ < batches_.size() ? &batches_[last_] : nullptr;
     }
+    /// All that are remembered.
+    const std::vector<batches::Batch>& batches() const { return batches_; }
     /// It belongs to a batch that repeats, in this period or the last one.
     bool is_learned(const Stream& stream) const { return learned_.count(stream) > 0; }
 

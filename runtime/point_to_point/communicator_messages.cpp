@@ -213,6 +213,10 @@ void CommunicatorMessages::end_period() {
     const uint64_t changes = counts.handed_over + counts.returned;
     const bool has_changed = std::exchange(changes_, changes) != changes; // in this period
     if (!learner_.is_stable()) { note(Verdict::no_repetition); }
+    layer_.mailboxes()->publish_anew();
+    for (const batches::Batch& batch : learner_.batches()) {
+        if (batch.repetitions >= 2) { layer_.mailboxes()->publish(batch, members_); }
+    }
     learner_.begin_period();
     if (engine_->outgoing_connections() == 0) {
         wants_back_ = false;

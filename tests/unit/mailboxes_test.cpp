@@ -288,22 +288,22 @@ TEST_F(NodeMatesTest, WhoHasWaitedSinceIsNotAwaited) {
     for (int rank = 0; rank < ranks; ++rank) {
         EXPECT_FALSE(mates.waits(rank));
         EXPECT_FALSE(mates.all_wait(5));
-        mates.begin_waiting(rank);
+        mates.begin_waiting(rank, 0.5);
         EXPECT_TRUE(mates.waits(rank));
     }
     EXPECT_TRUE(mates.all_wait(5));
-    mates.end_waiting(1, 7);
+    mates.need_not_wait(1, 7);
     EXPECT_FALSE(mates.waits(1));
     EXPECT_TRUE(mates.all_wait(6));
     EXPECT_FALSE(mates.all_wait(8));
-    mates.begin_waiting(1);
+    mates.begin_waiting(1, 0.5);
     EXPECT_TRUE(mates.all_wait(8));
 }
 
 TEST_F(NodeMatesTest, WhoIsLateIsExcusedForAWhile) {
     for (int rank = 0; rank < ranks; ++rank) { mates.takes_part(rank, 1); }
-    mates.begin_waiting(0);
-    mates.begin_waiting(1);
+    mates.begin_waiting(0, 0.5);
+    mates.begin_waiting(1, 0.5);
     EXPECT_EQ(closings_until_awaited(), 0); // nobody was late
     int before = 0;
     for (int lateness = 0; lateness < 4; ++lateness) {
@@ -319,26 +319,26 @@ TEST_F(NodeMatesTest, WhoIsLateIsExcusedForAWhile) {
     }
     EXPECT_GT(before, 32);
 
-    mates.begin_waiting(2); // in time for long
+    mates.begin_waiting(2, 0.5); // in time for long
     for (int i = 0; i < 20; ++i) { mates.closed(1); }
-    mates.end_waiting(2, 0.5);
+    mates.need_not_wait(2, 0.5);
     EXPECT_FALSE(mates.all_wait(1));
     mates.closed(1);
     EXPECT_EQ(closings_until_awaited(), 1);
 
     mates.closed(1);
     EXPECT_TRUE(mates.all_wait(1));
-    mates.end_waiting(1, 0.5); // was in time always
+    mates.need_not_wait(1, 0.5); // was in time always
     EXPECT_FALSE(mates.all_wait(1));
 }
 
 TEST_F(NodeMatesTest, OnlyWhoWasAwaitedIsExcused) {
     mates.takes_part(0, 1);
     mates.takes_part(1, 1);
-    mates.end_waiting(1, 7); // since the container was begun
+    mates.need_not_wait(1, 7); // since the container was begun
     mates.closed(5);
     EXPECT_FALSE(mates.all_wait(8)); // for 1 may put more into another
-    mates.begin_waiting(1);
+    mates.begin_waiting(1, 0.5);
     EXPECT_TRUE(mates.all_wait(8)); // 0 is excused
     mates.takes_part(2, 1);
     EXPECT_FALSE(mates.all_wait(8)); // 2 took no part
@@ -367,9 +367,9 @@ TEST_F(NodeMatesTest, WhoIsInTimeAgainIsNotExcusedForLong) {
     EXPECT_GT(last, 1 << (missed - 4));
     mates.closed(1);
     for (int in_time = 1; in_time <= missed; ++in_time) {
-        mates.begin_waiting(0);
+        mates.begin_waiting(0, 0.5);
         mates.closed({});
-        mates.end_waiting(0, 0.5);
+        mates.need_not_wait(0, 0.5);
     }
     EXPECT_EQ(closings_until_awaited(), 0);
     mates.closed(1); // as if it had never been late
