@@ -7,7 +7,8 @@
 namespace nodeaware::interpose {
 
 /// The definition of `name` that comes after this library in the search order; for MPI_X, PMPI_X if
-/// there is none. nullptr if there is no such function.
+/// there is none. nullptr if there is no such function. Never one of this library's own, which has
+/// both names: the order is followed from here on, and beyond it only libraries of MPI are asked.
 void* next_symbol(const char* name);
 
 /// A function further down, found at its first use.

@@ -1,19 +1,13 @@
 // The MPI functions that applications call. Each passes its arguments to the core and, if the core
 // leaves the call to MPI, on to the next definition of the function.
 
-#include "interpose/next.hpp"
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
+#include "interpose/wrapping.hpp"
 
 namespace nodeaware::abi {
 
 using namespace nodeaware::interpose;
 
 namespace {
-
-/// An argument of a function that is not looked into.
-using Word = uintptr_t;
-static_assert(sizeof(Word) >= sizeof(MPI_Offset) && sizeof(Word) >= sizeof(MPI_Count));
 
 template <class... Words> Word last(Words... words) {
     const Word all[] = {words...};
@@ -23,29 +17,6 @@ template <class... Words> Word first(Word first_word, Words... /*others*/) { ret
 MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 
 } // namespace
-
-#define W1 Word a1
-#define W2 W1, Word a2
-#define W3 W2, Word a3
-#define W4 W3, Word a4
-#define W5 W4, Word a5
-#define W6 W5, Word a6
-#define W7 W6, Word a7
-#define W8 W7, Word a8
-#define W9 W8, Word a9
-#define W10 W9, Word a10
-#define W11 W10, Word a11
-#define A1 a1
-#define A2 A1, a2
-#define A3 A2, a3
-#define A4 A3, a4
-#define A5 A4, a5
-#define A6 A5, a6
-#define A7 A6, a7
-#define A8 A7, a8
-#define A9 A8, a9
-#define A10 A9, a10
-#define A11 A10, a11
 
 #define WRAP_EXCHANGE(symbol, name, parameters, arguments)                                         \
     EXPORTED int symbol parameters {                                                               \
@@ -65,55 +36,37 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 #define EXTENSION(name, parameters, arguments)                                                     \
     WRAP_EXCHANGE(MPIX_##name, name, parameters, arguments)
 
-/// A function that is mostly not wanted: then it costs a few loads and a jump to MPI's, without a
-/// frame. `next` is MPI's own call. The last arguments are what to do where it is wanted; they
-/// return what the function is to return, or leave that to MPI's own call after them.
-#define WRAP_SELDOM(name, parameters, arguments, wanted, ...)                                      \
-    namespace {                                                                                    \
-    constinit Next<int parameters> next_##name("MPI_" #name);                                      \
-    [[gnu::noinline]] int serve_##name parameters {                                                \
-        auto* const next = next_##name.get();                                                      \
-        if (next == nullptr) { return no_mpi; }                                                    \
-        if (const Core* core = active_core()) { __VA_ARGS__ }                                      \
-        return next arguments;                                                                     \
-    }                                                                                              \
-    }                                                                                              \
-    EXPORTED int MPI_##name parameters {                                                           \
-        if ((wanted) || next_##name.known() == nullptr) [[unlikely]] {                             \
-            return serve_##name arguments;                                                         \
-        }                                                                                          \
-        return next_##name.known() arguments;                                                      \
-    }
-
 #define POINT_TO_POINT(name, parameters, arguments)                                                \
     WRAP_SELDOM(                                                                                   \
-        name, parameters, arguments, is_any(activity.messages), if (is_any(activity.messages)) {   \
+        MPI_##name, parameters, arguments, is_any(activity.messages),                              \
+        if (is_any(activity.messages)) {                                                           \
             const Inside inside;                                                                   \
             return core->name arguments;                                                           \
         })
 
 #define REQUESTS(name, parameters, arguments)                                                      \
     WRAP_SELDOM(                                                                                   \
-        name, parameters, arguments, is_any(activity.requests), if (is_any(activity.requests)) {   \
+        MPI_##name, parameters, arguments, is_any(activity.requests),                              \
+        if (is_any(activity.requests)) {                                                           \
             const Inside inside;                                                                   \
             return core->name arguments;                                                           \
         })
 
 #define MEETING(name, count)                                                                       \
     WRAP_SELDOM(                                                                                   \
-        name, (W##count), (A##count), is_any(activity.meetings),                                   \
+        MPI_##name, (W##count), (A##count), is_any(activity.meetings),                             \
         return around_meeting(                                                                     \
             *core, [&] { return next(A##count); }, [&] { return communicator(last(A##count)); });)
 
 /// The guard is not held during MPI's call, in which attributes of the application may be deleted:
 /// its callbacks may do what they like.
 #define BLOCKING(name, count)                                                                      \
-    WRAP_SELDOM(name, (W##count), (A##count), is_any(activity.pending_work),                       \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), is_any(activity.pending_work),                 \
                 const BlockingCall blocking(*core);                                                \
                 return next(A##count);)
 
 #define SHARING(name, count)                                                                       \
-    WRAP_SELDOM(name, (W##count), (A##count),                                                      \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count),                                                \
                 is_any(activity.messages) || is_any(activity.pending_work), before_sharing(*core); \
                 const BlockingCall blocking(*core); return next(A##count);)
 

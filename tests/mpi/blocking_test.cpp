@@ -1,59 +1,25 @@
 // blocking_test FOLDER
 //
-// A message that waits in a container has to leave before its sender blocks in MPI: its receiver
-// may come there later. Ranks 0 and 1, on one node, send to rank 2 together, so that the library
-// learns to; then rank 0 alone sends before each function that may block, and rank 2 receives that
-// message before it comes to the function. Run with 4 ranks, NODEAWARE_PPN=2,
-// NODEAWARE_STRATEGY=p2p:gathered and a long NODEAWARE_BATCH_TIMEOUT.
+// What waits in a container leaves before each function that may block.
 
-#include "tests/mpi/harness.hpp"
+#include "tests/mpi/blocking.hpp"
 
 #include <array>
-#include <csignal>
-#include <functional>
-#include <unistd.h>
+#include <string>
 #include <vector>
 
 namespace nodeaware::test {
 
 namespace {
 
-constexpr int receiver = 2;
-constexpr unsigned patience = 60; ///< seconds for a function, on a busy machine
-const char* current = "learning";
-
-void complain(int /*signal*/) {
-    // Not safe in a signal handler in general; here the process waits in MPI.
-    std::fprintf(stderr, "a message did not leave before %s\n", current);
-    std::_Exit(EXIT_FAILURE);
-}
+constexpr int receiver = LonelyMessages::receiver;
 
 class Blocking {
   public:
-    explicit Blocking(Harness& harness) : harness_(harness), rank_(harness.rank()) {
+    explicit Blocking(Harness& harness)
+        : harness_(harness), messages_(harness), rank_(harness.rank()) {
         MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_, &reversed_);
         MPI_Info_create(&info_);
-        std::signal(SIGALRM, complain);
-        for (int i = 0; i < 12; ++i) {
-            send();
-            receive(0);
-            receive(1);
-            MPI_Barrier(MPI_COMM_WORLD);
-        }
-    }
-
-    /// `function` may block rank 0 until rank 2 comes to it; the barrier, which the library does
-    /// not see, does.
-    void before(const char* name, const std::function<void()>& function) {
-        current = name;
-        alarm(patience);
-        if (rank_ == 0) { send(); }
-        receive(0);
-        function();
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (rank_ == 1) { send(); } // later than the other, which has gone by itself
-        receive(1);
-        alarm(0);
     }
 
     void collectives();
@@ -63,23 +29,14 @@ class Blocking {
     void buffered();
 
   private:
-    /// Of ranks 0 and 1.
-    void send() {
-        if (rank_ > 1) { return; }
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Isend(&rank_, 1, MPI_INT, receiver, 1, MPI_COMM_WORLD, &request);
-        MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
-    }
-    void receive(int sender) {
-        if (rank_ != receiver) { return; }
-        int received = -1;
-        MPI_Recv(&received, 1, MPI_INT, sender, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        harness_.expect(received == sender, "a wrong message came");
+    void before(const char* name, const std::function<void()>& function) {
+        messages_.before(name, function);
     }
     /// Of the reversed communicator.
     int root() const { return harness_.size() - 1 - receiver; }
 
     Harness& harness_;
+    LonelyMessages messages_;
     int rank_;
     MPI_Comm reversed_ = MPI_COMM_NULL;
     MPI_Info info_ = MPI_INFO_NULL; ///< empty
