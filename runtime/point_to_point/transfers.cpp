@@ -69,6 +69,20 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
     return found == nullptr || found->engine() == nullptr ? nullptr : found;
 }
 
+/// What MPI says of a buffered message, for which the application has to attach memory: a message
+/// of this rank to itself needs as much.
+int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
+    constexpr int tag = 2; // 1: probed messages
+    const MPI_Comm self = layer.self();
+    const Elements sent(message.count, message.type);
+    const int code = mpi.Bsend(message.buffer, sent.count(), sent.type(), 0, tag, self);
+    if (code != MPI_SUCCESS) { return code; }
+    std::vector<std::byte> received(bytes);
+    const Elements all(bytes);
+    MPI_CALL(Recv, received.data(), all.count(), all.type(), 0, tag, self, MPI_STATUS_IGNORE);
+    return MPI_SUCCESS;
+}
+
 } // namespace
 
 /// MPI uses handles again: what one of them stood for before is forgotten.
@@ -111,6 +125,13 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     *result = check_send(message, true);
     if (*result != MPI_SUCCESS) { return false; }
     const UserMemory memory = memory_of(message);
+    if (mode == Mode::buffered) {
+        *result = check_buffered(layer, message, memory.bytes);
+        if (*result != MPI_SUCCESS) {
+            mpi.Comm_call_errhandler(message.comm, *result);
+            return true;
+        }
+    }
     const bool is_blocking = request == nullptr;
     if (is_blocking && mode != Mode::buffered &&
         !engine->may_send(memory.bytes, message.peer, message.tag)) {
