@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <numeric>
 #include <utility>
 
@@ -95,11 +96,14 @@ void find_nodes(World& world, const MachineRanks& machine, int part) {
     std::vector<int> all(2 * static_cast<size_t>(world.size));
     MPI_CALL(Allgather, mine, 2, MPI_INT, all.data(), 2, MPI_INT, MPI_COMM_WORLD);
     std::map<std::pair<int, int>, int> number_of;
+    std::set<int> machines;
     for (size_t i = 0; i < all.size(); i += 2) {
+        machines.insert(all[i]);
         const auto key = std::pair(all[i], all[i + 1]);
         world.node_of.push_back(
             number_of.try_emplace(key, static_cast<int>(number_of.size())).first->second);
     }
+    world.machines = static_cast<int>(machines.size());
 }
 
 bool any_rank_has_threads_at_once() {

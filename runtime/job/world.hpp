@@ -15,6 +15,7 @@ struct World {
     int size = 0;
     Options options;
     std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
+    int machines = 1;             ///< which may have several nodes
     bool oversubscribed = false;  ///< more ranks than cores on this machine
     bool threads_at_once = false; ///< MPI_THREAD_MULTIPLE on any rank
     MPI_Group group = MPI_GROUP_NULL;

@@ -151,9 +151,8 @@ void CommunicatorMessages::note(Verdict verdict) {
 
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
 void CommunicatorMessages::begin_batch() {
-    constexpr uint64_t eager = 64;
-    constexpr uint64_t seldom = 8; // a look at MPI may take long
-    if (++batches_ < eager || batches_ % seldom == 0) { layer_.mailboxes()->receive_some(); }
+    ++batches_;
+    if (is_time_to_look()) { layer_.mailboxes()->receive_some(); }
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
@@ -161,6 +160,15 @@ void CommunicatorMessages::begin_batch() {
     if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
     if (learner_.recent() >= period) { end_period(); }
+}
+
+/// A look at MPI takes long where ranks share processors. Others propose when this rank may, for
+/// most programs send where they receive.
+bool CommunicatorMessages::is_time_to_look() const {
+    constexpr uint64_t eager = 64;
+    constexpr uint64_t seldom = 8;
+    if (std::has_single_bit(batches_) || batches_ % eager == 0) { return true; }
+    return is_worth_it_ && (batches_ < eager || batches_ % seldom == 0);
 }
 
 void CommunicatorMessages::consider(const batches::Batch& batch) {

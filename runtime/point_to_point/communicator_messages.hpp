@@ -69,6 +69,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
 
     bool is_asked_for() const;
     void begin_batch();
+    bool is_time_to_look() const;
     void consider(const batches::Batch& batch);
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);

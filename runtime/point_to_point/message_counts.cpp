@@ -12,6 +12,7 @@ constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: left to MPI: batches that do not repeat",
     "point-to-point: left to MPI: hardly any messages between nodes",
     "point-to-point: left to MPI: thought to be faster so",
+    "point-to-point: left to MPI: one machine has all nodes",
     "point-to-point: left to MPI: windows of shared memory",
     "point-to-point: left to MPI: no private communicator or shared memory",
     "point-to-point: left to MPI: communicators made in ways that are not followed",

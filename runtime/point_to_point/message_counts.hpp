@@ -15,6 +15,7 @@ enum class Verdict {
     no_repetition,
     few_messages,
     not_worth_it,
+    one_machine,
     shared_memory,
     no_memory,
     unknown_communicator,
