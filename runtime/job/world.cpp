@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace nodeaware {

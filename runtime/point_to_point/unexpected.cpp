@@ -55,6 +55,7 @@ std::vector<wire::Arrived> Unexpected::take_all(int source) {
     std::sort(kept.begin(), kept.end(),
               [](const Kept& a, const Kept& b) { return a.arrival < b.arrival; });
     std::vector<wire::Arrived> messages;
+    messages.reserve(kept.size());
     for (Kept& message : kept) { messages.push_back(std::move(message.message)); }
     return messages;
 }

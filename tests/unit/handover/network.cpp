@@ -9,7 +9,7 @@ namespace nodeaware::handover_test {
 
 Network::Request& request_of(MPI_Request handle) {
     uintptr_t value = 0;
-    std::memcpy(&value, &handle, sizeof handle);
+    std::memcpy(&value, &handle, sizeof(MPI_Request));
     return network->requests.at(value - 1);
 }
 
@@ -18,7 +18,7 @@ namespace {
 MPI_Request handle_of(size_t number) {
     MPI_Request request = MPI_REQUEST_NULL;
     const auto value = static_cast<uintptr_t>(number);
-    std::memcpy(&request, &value, sizeof request);
+    std::memcpy(&request, &value, sizeof(MPI_Request));
     return request;
 }
 
