@@ -15,6 +15,11 @@ namespace {
 
 constexpr uint64_t period = 64; ///< batches
 
+// Of the seconds of a batch, to those by MPI.
+constexpr double slower = 1.02;
+constexpr double worth_it = 0.98;
+constexpr double surely_faster = 0.7;
+
 double a_few_messages(const World& world) {
     return 20 * world.options.parameters.costs.protocols[0].latency;
 }
@@ -203,7 +208,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
         return Verdict::few_messages;
     }
     if (is_asked_for()) { return std::nullopt; }
-    if (wants_back_) { return Verdict::returned_slower; }
+    if (wants_back_ || compared_seconds_ > 0) { return verdict_; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();
     log(LogLevel::debug,
@@ -228,16 +233,33 @@ void CommunicatorMessages::end_period() {
     learner_.begin_period();
     if (engine_->outgoing_connections() == 0) {
         wants_back_ = false;
-        native_seconds_ = seconds;
+        if (!has_changed) { note_native(seconds); }
     } else if (wants_back_) {
         engine_->leave();
     } else if (!has_changed && !is_asked_for()) {
-        if (native_seconds_ > 0 && seconds > 1.02 * native_seconds_) {
-            ask_back(Verdict::returned_slower);
-        } else if (has_synchronous_ && has_waiting_wildcard_) {
-            ask_back(Verdict::returned_risky);
-        }
+        judge(seconds);
     }
+}
+
+/// A whole period by MPI.
+void CommunicatorMessages::note_native(double seconds) {
+    native_seconds_ = seconds;
+    const double gathered = std::exchange(compared_seconds_, 0);
+    if (gathered == 0) { return; }
+    is_worth_it_ = gathered < worth_it * seconds;
+    if (!is_worth_it_) { note(Verdict::returned_slower); }
+}
+
+/// A whole period by the library. What came by MPI before were the first batches, which may have
+/// taken longer than those to come: where the difference is small, it is measured once more.
+void CommunicatorMessages::judge(double seconds) {
+    if (has_synchronous_ && has_waiting_wildcard_) { return ask_back(Verdict::returned_risky); }
+    if (native_seconds_ == 0) { return; }
+    if (seconds > slower * native_seconds_) { return ask_back(Verdict::returned_slower); }
+    if (was_compared_ || seconds < surely_faster * native_seconds_) { return; }
+    was_compared_ = true;
+    compared_seconds_ = seconds;
+    ask_back(Verdict::compared);
 }
 
 void CommunicatorMessages::ask_back(Verdict reason) {

@@ -74,6 +74,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     void end_period();
+    void note_native(double seconds);
+    void judge(double seconds);
     void ask_back(Verdict reason);
     void note(Verdict verdict);
 
@@ -93,8 +95,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::optional<Verdict> verdict_; ///< the last
     bool is_worth_it_ = false;       ///< what was considered last
     bool wants_back_ = false;
-    double native_seconds_ = 0; ///< of a batch
-    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
+    double native_seconds_ = 0;   ///< of a batch
+    double compared_seconds_ = 0; ///< by the library, while native ones are awaited
+    bool was_compared_ = false;
+    uint64_t changes_ = 0; ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

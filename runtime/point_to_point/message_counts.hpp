@@ -21,6 +21,7 @@ enum class Verdict {
     unknown_communicator,
     returned_slower,
     returned_risky,
+    compared,
     count
 };
 std::string_view text_of(Verdict reason);
