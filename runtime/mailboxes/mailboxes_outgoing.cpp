@@ -13,6 +13,13 @@ namespace nodeaware {
 
 using namespace mailbox_messages;
 
+namespace {
+
+/// Seconds, whatever time limit is asked for: what its ranks wait for may need it to leave.
+constexpr double longest_hold = 0.1;
+
+} // namespace
+
 void Mailboxes::publish(const batches::Batch& batch, const std::vector<int>& members) {
     std::vector<ExpectedTraffic::Traffic> traffic(keepers_.size());
     for (const batches::Stream& stream : batch.streams) {
@@ -239,7 +246,8 @@ void Mailboxes::close_ready() {
             return expected_.of(other, rank).messages > 0;
         });
         const bool is_held = is_held_up && outgoing_cells_.is_worth_holding(other, *generation);
-        const bool is_complete = all_wait && (!is_held || is_overdue);
+        const bool is_held_in_vain = is_held && (is_overdue || now() > times.now + longest_hold);
+        const bool is_complete = all_wait && (!is_held || is_held_in_vain);
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
             continue;
         }
@@ -247,7 +255,7 @@ void Mailboxes::close_ready() {
         const bool is_all = is_complete && (!is_held_up || is_held); // as far as anybody can tell
         if (!close_and_send(other, *generation, is_all)) { continue; }
         has_closed = true;
-        if (is_held && is_overdue) { outgoing_cells_.held_in_vain(other); }
+        if (is_held_in_vain) { outgoing_cells_.held_in_vain(other); }
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
             late = std::max(late.value_or(0), times.now);
