@@ -251,10 +251,14 @@ void BatchEngine::acknowledge() {
     }
 }
 
-void BatchEngine::flush() {
+void BatchEngine::catch_up() {
     receives_.is_back();
     receives_.advance(); // what MPI has matched is not announced
     acknowledge();
+}
+
+void BatchEngine::flush() {
+    if (owner_ != nullptr && receives_.has_posted_wildcard()) { owner_->note_waiting_wildcard(); }
     receives_.open(surely_eager);
     announce();
 }

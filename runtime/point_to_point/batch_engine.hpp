@@ -43,6 +43,8 @@ class BatchEngine final : public Mailboxes::Addressee {
         virtual double patience() const = 0;
         /// There is something to look after from now on.
         virtual void is_active() = 0;
+        /// A receive with wildcards is posted while this rank may block in MPI.
+        virtual void note_waiting_wildcard() = 0;
 
       protected:
         Owner() = default;
@@ -113,9 +115,11 @@ class BatchEngine final : public Mailboxes::Addressee {
 
     /// Does what can be done.
     void progress();
-    /// Before this rank may block in MPI: sends what waits in containers, opens receives for
-    /// messages that go straight, and tells senders that wait for their receives that these are
-    /// posted.
+    // Before this rank may block in MPI, one after the other for all engines, as they have
+    // StraightMessages in common.
+    void catch_up();
+    /// Opens receives for messages that go straight, and tells senders that wait for their receives
+    /// that these are posted.
     void flush();
     /// From now on no message waits for others.
     void send_at_once() { sends_at_once_ = true; }

@@ -129,7 +129,6 @@ void CommunicatorMessages::received_unknown() {
 }
 
 bool CommunicatorMessages::knows_receives(bool for_synchronous) const {
-    layer_.requests.look_at_kept();
     const bool is_risky = for_synchronous && has_waiting_wildcard_ && !is_asked_for();
     return !is_ineligible_ && pending_ == 0 && !is_risky;
 }
@@ -157,6 +156,7 @@ void CommunicatorMessages::note(Verdict verdict) {
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
 void CommunicatorMessages::begin_batch() {
     ++batches_;
+    layer_.requests.look_at_kept();
     if (is_time_to_look()) { layer_.mailboxes()->receive_some(); }
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
@@ -236,6 +236,8 @@ void CommunicatorMessages::end_period() {
         if (!has_changed) { note_native(seconds); }
     } else if (wants_back_) {
         engine_->leave();
+    } else if (compared_seconds_ > 0) { // handed over late
+        ask_back(Verdict::compared);
     } else if (!has_changed && !is_asked_for()) {
         judge(seconds);
     }

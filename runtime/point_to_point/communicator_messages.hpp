@@ -45,6 +45,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool may_cancel(int source, int tag, uint32_t era) override;
     void may_be_cancelled(int source, int tag) override;
     void waits() override { has_waiting_wildcard_ = true; }
+    void note_waiting_wildcard() override { has_waiting_wildcard_ = true; }
     /// A sender waits for its receiver. Where receives with wildcards wait while their rank may
     /// block elsewhere, only MPI could tell it that it has been matched.
     void note_synchronous() { has_synchronous_ = true; }

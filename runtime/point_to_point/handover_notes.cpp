@@ -52,8 +52,8 @@ void BatchEngine::ask_back(bool also_idle) {
         const int destination = static_cast<int>(i);
         send_owed(destination);
         known->sender.leave(known->sequence);
-        known->is_asked_back = true;
         send_numbered(destination, wire::leaves);
+        known->is_asked_back = true;
         known->asked_at = known->sequence;
     }
 }

@@ -46,7 +46,8 @@ std::vector<std::byte> packed(const Message& message) {
 /// Ends a receive whose send could not begin.
 void take_back(MPI_Request* request) {
     mpi.Cancel(request);
-    mpi.Request_free(request);
+    layer->requests.cancelled(*request);
+    if (!layer->requests.freed(*request)) { mpi.Request_free(request); }
 }
 
 /// What MPI says of the arguments of both; no error handler is called.
@@ -90,7 +91,10 @@ int begin_both(const Message& sent, const Message& received, MPI_Request* reques
 /// Waits for one of them; errors are raised on the communicator, as by a blocking call.
 int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     const MPI_Request handle = *request;
-    const int result = transfers::wait_native(*layer, request, status, comm);
+    MPI_Status own;
+    MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
+    const int result = transfers::wait_native(*layer, request, told, comm);
+    layer->requests.completed(handle, *told);
     const auto failure = layer->requests.take_failure(handle);
     if (!failure) { return result; }
     mpi.Comm_call_errhandler(comm, failure->code);
@@ -257,8 +261,10 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
         const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
                                                              native(message), &status, &code);
         if (!probed) {
-            return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
-                                        native(request));
+            const int result =
+                (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
+            if (result == MPI_SUCCESS) { transfers::note_made(*native(request)); }
+            return result;
         }
         if (is_refused(code)) { return raise({probed->comm, code}, false); }
         *native(message) = MPI_MESSAGE_NULL;

@@ -156,6 +156,7 @@ int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
         const int result =
             (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
         if (result != MPI_SUCCESS) { return result; }
+        transfers::note_made(*native(request));
         PersistentRequest made;
         made.mode = mode;
         made.memory = user_memory(const_cast<void*>(buffer), count, native(type));

@@ -131,6 +131,7 @@ void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
 }
 
 void MessageLayer::before_blocking() {
+    for (const auto& engine : engines_) { engine->catch_up(); }
     for (const auto& engine : engines_) { engine->flush(); }
     for (const auto& [request, observer] : requests.observed()) { observer->waits(); }
 }

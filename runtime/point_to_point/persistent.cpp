@@ -24,7 +24,10 @@ int start_native(MessageLayer& layer, MPI_Request* request, const PersistentRequ
 
 int start_one(MessageLayer& layer, MPI_Request* request) {
     const auto found = layer.requests.persistent().find(*request);
-    if (found == layer.requests.persistent().end()) { return mpi.Start(request); }
+    if (found == layer.requests.persistent().end()) {
+        transfers::note_made(*request);
+        return mpi.Start(request);
+    }
     PersistentRequest& persistent = found->second;
     if (persistent.active != MPI_REQUEST_NULL) { // of which MPI knows nothing
         mpi.Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);

@@ -161,7 +161,7 @@ class Receives {
 
     bool is_idle() const {
         return posted_.empty() && !doubtful_ && receiving_.empty() && by_mpi_.empty() &&
-               unexpected_.empty() && early_.empty() && extracted_ == 0;
+               unexpected_.empty() && early_.empty() && extracted_ == 0 && to_acknowledge_.empty();
     }
     /// Some receive that has been posted could take messages of several senders or tags.
     bool has_posted_wildcard() const;

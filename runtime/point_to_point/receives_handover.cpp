@@ -181,7 +181,14 @@ bool Receives::leave(int source) {
         const bool accepts = receive->source == source || receive->source == MPI_ANY_SOURCE;
         return accepts && receive->shadow == MPI_REQUEST_NULL;
     });
-    return !doubtful_ && !has_gaps && !unexpected_.has(source) &&
+    const bool is_receiving =
+        std::any_of(receiving_.begin(), receiving_.end(),
+                    [&](const auto& receive) { return receive->actual_source == source; });
+    const bool owes = std::any_of(to_acknowledge_.begin(), to_acknowledge_.end(),
+                                  [&](const wire::Entry& entry) { return entry.source == source; });
+    // Payloads of the numbers that are forgotten then must not meet later receives.
+    const bool is_settled = !is_receiving && !owes && knows_payloads();
+    return is_settled && !doubtful_ && !has_gaps && !unexpected_.has(source) &&
            receiver(source).leave(waiting(source));
 }
 

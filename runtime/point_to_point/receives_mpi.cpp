@@ -161,8 +161,19 @@ void Receives::probed_in_mpi(int source, int tag) {
 
 /// Messages of the library that had to wait, after any change of what they wait for.
 void Receives::sort_again() {
-    for (const int source : std::exchange(blocked_, {})) {
-        for (wire::Arrived& message : unexpected_.take_all(source)) { sort_in(std::move(message)); }
+    const std::set<int> sources = blocked_;
+    for (const int source : sources) {
+        blocked_.erase(source);
+        std::vector<wire::Arrived> messages = unexpected_.take_all(source);
+        for (size_t i = 0; i < messages.size(); ++i) {
+            try {
+                sort_in(std::move(messages[i]));
+            } catch (...) { // those behind it must not be lost with it
+                for (++i; i < messages.size(); ++i) { unexpected_.add(std::move(messages[i])); }
+                blocked_.insert(source);
+                throw;
+            }
+        }
     }
 }
 

@@ -74,11 +74,11 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
 int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
     constexpr int tag = 2; // 1: probed messages
     const MPI_Comm self = layer.self();
+    std::vector<std::byte> received(bytes); // before anything is sent that must be received
     const Elements sent(message.count, message.type);
+    const Elements all(bytes);
     const int code = mpi.Bsend(message.buffer, sent.count(), sent.type(), 0, tag, self);
     if (code != MPI_SUCCESS) { return code; }
-    std::vector<std::byte> received(bytes);
-    const Elements all(bytes);
     MPI_CALL(Recv, received.data(), all.count(), all.type(), 0, tag, self, MPI_STATUS_IGNORE);
     return MPI_SUCCESS;
 }
@@ -245,8 +245,14 @@ namespace {
 
 /// It is known to be a rank of the communicator.
 bool is_known_rank(MessageLayer& layer, const Message& message) {
-    const CommunicatorMessages* const communicator = find(layer, message.comm);
-    return communicator != nullptr && is_rank(*communicator->engine(), message.peer);
+    if (const CommunicatorMessages* const communicator = find(layer, message.comm)) {
+        return is_rank(*communicator->engine(), message.peer);
+    }
+    int is_inter = 0;
+    int size = 0;
+    MPI_CALL(Comm_test_inter, message.comm, &is_inter);
+    if (is_inter == 0) { MPI_CALL(Comm_size, message.comm, &size); }
+    return message.peer >= 0 && message.peer < size;
 }
 
 } // namespace

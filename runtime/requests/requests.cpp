@@ -92,14 +92,28 @@ void Requests::cancelled(MPI_Request request) {
 void Requests::forget(const ReceiveObserver* observer) {
     named.forget(observer);
     std::erase_if(observed_, [&](const auto& entry) { return entry.second == observer; });
-    std::erase_if(kept_, [&](Kept& kept) {
-        if (kept.observer != observer) { return false; }
-        mpi.Request_free(&kept.request);
-        return true;
-    });
+    std::vector<Kept> others;
+    for (Kept& kept : std::exchange(kept_, {})) {
+        if (kept.observer == observer) {
+            mpi.Request_free(&kept.request);
+        } else {
+            others.push_back(kept);
+        }
+    }
+    kept_.insert(kept_.end(), others.begin(), others.end());
+}
+
+void Requests::completed(MPI_Request request, const MPI_Status& status) {
+    named.forget(request);
+    const auto found = observed_.find(request);
+    if (found == observed_.end()) { return; }
+    ReceiveObserver* const observer = found->second;
+    observed_.erase(found);
+    observer->received(status);
 }
 
 bool Requests::freed(MPI_Request request) {
+    look_at_kept(); // there may be ever more
     const auto observed = observed_.find(request);
     const bool is_kept = observed != observed_.end();
     if (is_kept) {
@@ -113,24 +127,23 @@ bool Requests::freed(MPI_Request request) {
 void Requests::look_at_kept() {
     if (kept_.empty()) { return; }
     const CompletionErrorsReturn errors_return;
-    std::vector<Kept> open;
-    open.swap(kept_);
-    for (Kept& kept : open) {
+    for (size_t i = 0; i < kept_.size();) {
         int is_over = 0;
         MPI_Status status;
-        const int code = mpi.Test(&kept.request, &is_over, &status);
+        const int code = mpi.Request_get_status(kept_[i].request, &is_over, &status);
         if (code == MPI_SUCCESS && is_over == 0) {
-            kept_.push_back(kept);
+            ++i;
             continue;
         }
-        if (kept.request != MPI_REQUEST_NULL) { mpi.Request_free(&kept.request); } // persistent
-        kept.observer->received(status);
+        Kept over = kept_[i];
+        kept_.erase(kept_.begin() + static_cast<ptrdiff_t>(i));
+        over.observer->received(status);
+        mpi.Request_free(&over.request); // the observer may end with it
     }
 }
 
 void Requests::free_kept() {
-    for (Kept& kept : kept_) { mpi.Request_free(&kept.request); }
-    kept_.clear();
+    for (Kept& kept : std::exchange(kept_, {})) { mpi.Request_free(&kept.request); }
 }
 
 void Requests::forget_persistent(MPI_Request request) {

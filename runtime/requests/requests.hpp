@@ -143,10 +143,13 @@ class Requests {
     bool own_was_cancelled = false;
     void forget(const ReceiveObserver* observer);
 
+    /// One of MPI that its end is not told of otherwise is complete.
+    void completed(MPI_Request request, const MPI_Status& status);
     /// The application frees a request. True: an observer wants to know what it will have taken, so
     /// it is kept until then and not to be freed.
     bool freed(MPI_Request request);
-    /// Whether those kept are over. Throws MpiError.
+    /// Whether those kept are over. Communicators may end with them, but for those that are in use.
+    /// Throws MpiError.
     void look_at_kept();
     /// Nobody wants to know any more.
     void free_kept();
