@@ -208,6 +208,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
         return Verdict::few_messages;
     }
     if (is_asked_for()) { return std::nullopt; }
+    if (layer_.world().machines == 1) { return Verdict::one_machine; }
     if (wants_back_ || compared_seconds_ > 0) { return verdict_; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();

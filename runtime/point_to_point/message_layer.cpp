@@ -25,13 +25,11 @@ uint64_t hash_of(const std::vector<int>& ranks) {
 } // namespace
 
 bool MessageLayer::is_wanted(const World& world) {
-    const Choice::Kind choice = world.options.choice(Operation::point_to_point).kind;
+    if (world.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
+        return false;
+    }
     const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
-    const bool has_nodes = nodes.size() > 1 && nodes.size() < world.node_of.size();
-    if (choice == Choice::Kind::native || world.threads_at_once || !has_nodes) { return false; }
-    if (world.machines > 1 || choice == Choice::Kind::fixed) { return true; }
-    message_counts::add(message_counts::Verdict::one_machine);
-    return false;
+    return !world.threads_at_once && nodes.size() > 1 && nodes.size() < world.node_of.size();
 }
 
 MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress)

@@ -36,7 +36,7 @@ std::vector<std::string> World::steps() const {
 void World::send_by_library(uint32_t kind, const std::vector<int>& content, int tag) {
     const uint64_t bytes = content.size() * sizeof(int);
     const std::shared_ptr<std::byte[]> memory(new std::byte[bytes + 1]);
-    std::memcpy(memory.get(), content.data(), bytes);
+    if (bytes > 0) { std::memcpy(memory.get(), content.data(), bytes); }
     library_.push_back({{source, tag, sequence_++, kind, bytes}, {memory, memory.get()}});
 }
 
@@ -58,7 +58,7 @@ void World::send() {
 
 void World::take_note(const wire::Arrived& note) {
     std::vector<int> tags(note.entry.bytes / sizeof(int));
-    std::memcpy(tags.data(), note.bytes.get(), note.entry.bytes);
+    if (!tags.empty()) { std::memcpy(tags.data(), note.bytes.get(), note.entry.bytes); }
     if (note.entry.flags == wire::handed_over) { return receives_.handed_over(source, tags); }
     if (note.entry.flags == wire::has_left) { return receives_.left(source); }
     if (receives_.leave(source)) { up_.push_back({wire::confirmed, {}, note.entry.sequence}); }
