@@ -68,6 +68,46 @@ constexpr uintptr_t mpich_status_ignore = 1;
 
 } // namespace
 
+namespace {
+
+int ignore_status(void* /*state*/, void* /*status*/) { return 0; }
+int ignore_free(void* /*state*/) { return 0; }
+int ignore_cancel(void* /*state*/, int /*is_complete*/) { return 0; }
+
+/// What MPICH's function makes of a request that is complete.
+int ask_for_first_index() {
+    using Start = int(int (*)(void*, void*), int (*)(void*), int (*)(void*, int), void*, Fint*);
+    using Complete = int(Fint);
+    using Testany = void(const Fint*, Fint*, Fint*, Fint*, void*, Fint*);
+    auto* const start = reinterpret_cast<Start*>(next_symbol("PMPI_Grequest_start"));
+    auto* const complete = reinterpret_cast<Complete*>(next_symbol("PMPI_Grequest_complete"));
+    auto* const testany = reinterpret_cast<Testany*>(next_symbol("mpi_testany_f08_"));
+    Fint request = 0;
+    const bool is_begun =
+        start != nullptr && complete != nullptr && testany != nullptr &&
+        start(ignore_status, ignore_free, ignore_cancel, nullptr, &request) == 0 &&
+        complete(request) == 0;
+    if (!is_begun) { return 1; }
+    const Fint count = 1;
+    Fint index = 1;
+    Fint flag = 0;
+    Fint error = 0;
+    alignas(16) char status[256] = {};
+    testany(&count, &request, &index, &flag, status, &error);
+    return error == 0 && flag != 0 && index == 0 ? 0 : 1;
+}
+
+} // namespace
+
+int first_index(Binding binding) {
+    if (binding != Binding::f08 || handles_are_pointers()) { return 1; }
+    static constinit std::atomic<int> known{-1};
+    if (known.load(std::memory_order_relaxed) < 0) {
+        known.store(ask_for_first_index(), std::memory_order_relaxed);
+    }
+    return known.load(std::memory_order_relaxed);
+}
+
 bool handles_are_pointers() {
     static constinit std::atomic<int> known{-1};
     int answer = known.load(std::memory_order_relaxed);

@@ -25,6 +25,10 @@ inline bool reaches_c_wrapper(Binding binding) {
     return binding == Binding::mpif && !handles_are_pointers();
 }
 
+/// The index of the first request, as MPI itself tells it: 1, but 0 where MPICH 4.0 serves mpi_f08.
+/// Programs that run with it count so. To be asked inside the library's own work.
+int first_index(Binding binding);
+
 /// The C handle of a communicator.
 abi::MPI_Comm to_communicator(const void* argument);
 abi::MPI_Datatype to_datatype(Fint handle);

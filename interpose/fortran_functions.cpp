@@ -103,7 +103,7 @@ void around_message(void* const* arguments, Fint& error, Binding binding, Call c
     error = call_core(*core, function, arguments);
 }
 
-/// Which arguments are indices of requests. They are counted from 1, not from 0.
+/// Which arguments are indices of requests. They are not counted from 0, see first_index().
 enum class Indices { none, one, several };
 template <auto function> constexpr Indices indices_of = Indices::none;
 template <> constexpr Indices indices_of<&abi::Core::Waitany> = Indices::one;
@@ -111,7 +111,8 @@ template <> constexpr Indices indices_of<&abi::Core::Testany> = Indices::one;
 template <> constexpr Indices indices_of<&abi::Core::Waitsome> = Indices::several;
 template <> constexpr Indices indices_of<&abi::Core::Testsome> = Indices::several;
 
-template <auto function> int complete_in_core(const abi::Core& core, void* const* arguments) {
+template <auto function>
+int complete_in_core(const abi::Core& core, void* const* arguments, Binding binding) {
     constexpr Indices indices = indices_of<function>;
     if constexpr (indices == Indices::none) {
         return call_core(core, function, arguments);
@@ -122,7 +123,7 @@ template <auto function> int complete_in_core(const abi::Core& core, void* const
         const int count = indices == Indices::several ? *index : 1;
         if (indices == Indices::several) { index = static_cast<Fint*>(arguments[3]); }
         for (int i = 0; i < count; ++i) {
-            if (index[i] >= 0) { ++index[i]; } // else MPI_UNDEFINED
+            if (index[i] >= 0) { index[i] += first_index(binding); } // else MPI_UNDEFINED
         }
         return result;
     }
@@ -136,7 +137,7 @@ void around_requests(void* const* arguments, Fint& error, Binding binding, Call 
         return;
     }
     const Inside inside;
-    error = complete_in_core<function>(*core, arguments);
+    error = complete_in_core<function>(*core, arguments, binding);
 }
 
 template <class Call>
