@@ -66,10 +66,6 @@ constinit FortranVariable mpich_ignore("MPIR_F08_MPI_STATUS_IGNORE_OBJ",
 constexpr uintptr_t open_mpi_in_place = 1;
 constexpr uintptr_t mpich_status_ignore = 1;
 
-} // namespace
-
-namespace {
-
 int ignore_status(void* /*state*/, void* /*status*/) { return 0; }
 int ignore_free(void* /*state*/) { return 0; }
 int ignore_cancel(void* /*state*/, int /*is_complete*/) { return 0; }

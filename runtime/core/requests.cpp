@@ -108,10 +108,8 @@ int start(abi::MPI_Request* request) {
 int request_free(abi::MPI_Request* request) {
     bool is_kept = false;
     if (request != nullptr) {
-        guarded([&] {
-            library->nonblocking->freed(*native(request));
-            is_kept = library->requests.freed(*native(request));
-        });
+        guarded([&] { library->nonblocking->freed(*native(request)); });
+        guarded([&] { is_kept = library->requests.freed(*native(request)); });
     }
     if (!is_kept) { return mpi.Request_free(native(request)); }
     *native(request) = MPI_REQUEST_NULL;

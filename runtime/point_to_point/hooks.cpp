@@ -252,6 +252,9 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
+    if (request == nullptr) {
+        return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
+    }
     return guarded(MPI_COMM_NULL, [&] {
         const auto result = take_payload(buffer, count, native(type), native(message),
                                          native(request), MPI_STATUS_IGNORE);
@@ -276,7 +279,10 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
     });
 }
 
+// Where there is no room for what they tell, these are MPI's to refuse, before anything is taken.
+
 int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
+    if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
     return guarded(native(comm), [&] {
         bool is_ours = false;
         return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
@@ -299,6 +305,9 @@ int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
 
 int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
             abi::MPI_Status* status) {
+    if (flag == nullptr || message == nullptr) {
+        return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
+    }
     return guarded(native(comm), [&] {
         CommunicatorMessages* const communicator = layer->find(native(comm));
         MPI_Status own;
@@ -343,7 +352,7 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
 
 int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
            abi::MPI_Status* status) {
-    if (source == MPI_PROC_NULL) {
+    if (source == MPI_PROC_NULL || message == nullptr) {
         return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
     }
     return guarded(native(comm), [&] {

@@ -37,8 +37,16 @@ class Call {
             !observed.empty() && std::any_of(given, given + count_, [&](MPI_Request request) {
                 return observed.count(request) > 0;
             });
+        has_named_ = std::any_of(given, given + count_, [&](MPI_Request request) {
+            return requests_.named.find(request) != nullptr;
+        });
         has_failures_ = requests_.has_failures();
-        if (!has_observed_ && !has_failures_) { return; }
+        const auto& persistent = requests_.persistent();
+        has_persistent_ =
+            !persistent.empty() && std::any_of(given, given + count_, [&](MPI_Request request) {
+                return persistent.count(request) > 0;
+            });
+        if (!has_observed_ && !has_named_ && !has_persistent_ && !has_failures_) { return; }
         before_.assign(data(), data() + count_);
         const bool ignores = statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE;
         if (has_observed_ && ignores) {
@@ -71,6 +79,7 @@ class Call {
     /// application's call is to return.
     int completed_one(int code, int index, Errors of_persistent) {
         update();
+        if (code != MPI_SUCCESS) { forget_freed(); }
         if (index < 0 || before_.empty()) { return code; }
         const auto at = static_cast<size_t>(index);
         observe(before_[at], has_statuses_ && code == MPI_SUCCESS ? statuses_ : nullptr);
@@ -91,6 +100,7 @@ class Call {
         const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
         const std::vector<MPI_Request> after(data(), data() + count_);
         update();
+        if (code != MPI_SUCCESS) { forget_freed(); }
         if (before_.empty() || !knows) { return code; }
         std::optional<Requests::Failure> first;
         for (int i = 0; i < done; ++i) {
@@ -160,6 +170,7 @@ class Call {
     }
 
     void observe(MPI_Request request, const MPI_Status* status) {
+        if (has_named_) { requests_.named.forget(request); }
         if (!has_observed_) { return; }
         const auto found = requests_.observed().find(request);
         if (found == requests_.observed().end()) { return; }
@@ -200,6 +211,16 @@ class Call {
         seen_.clear();
     }
 
+    /// Open MPI frees requests that have failed, even persistent ones, and uses their handles
+    /// again.
+    void forget_freed() {
+        if (!has_persistent_) { return; }
+        for (size_t i = 0; i < count_; ++i) {
+            const bool is_freed = given_[i] == MPI_REQUEST_NULL && before_[i] != MPI_REQUEST_NULL;
+            if (is_freed && !is_swapped(i)) { requests_.forget_persistent(before_[i]); }
+        }
+    }
+
     Requests& requests_;
     size_t count_;
     MPI_Request* given_;
@@ -208,7 +229,9 @@ class Call {
     std::vector<MPI_Request> seen_;
     std::vector<PersistentRequest*> swapped_;
     bool has_observed_ = false;
+    bool has_named_ = false; ///< see NamedReceives
     bool has_failures_ = false;
+    bool has_persistent_ = false;
     std::vector<MPI_Request> before_; ///< as MPI has seen them, if anybody needs to know
     std::vector<MPI_Status> own_statuses_;
     std::vector<Outcome> failures_;

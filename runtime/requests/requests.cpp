@@ -41,6 +41,7 @@ std::optional<Requests::Failure> Requests::take_failure(MPI_Request request) {
 }
 
 void Requests::remember(MPI_Request request, const PersistentRequest& persistent) {
+    forget_persistent(request);
     PersistentRequest& kept = persistent_[request];
     kept = persistent;
     // The application may free its datatype while the request lives.
@@ -113,6 +114,8 @@ void Requests::completed(MPI_Request request, const MPI_Status& status) {
 }
 
 bool Requests::freed(MPI_Request request) {
+    named.forget(request); // first, for MPI will use the handle again, whatever fails here
+    forget_persistent(request);
     look_at_kept(); // there may be ever more
     const auto observed = observed_.find(request);
     const bool is_kept = observed != observed_.end();
@@ -120,7 +123,6 @@ bool Requests::freed(MPI_Request request) {
         kept_.push_back({request, observed->second});
         observed_.erase(observed);
     }
-    forget_persistent(request);
     return is_kept;
 }
 
@@ -137,7 +139,11 @@ void Requests::look_at_kept() {
         }
         Kept over = kept_[i];
         kept_.erase(kept_.begin() + static_cast<ptrdiff_t>(i));
-        over.observer->received(status);
+        if (code == MPI_SUCCESS) {
+            over.observer->received(status);
+        } else {
+            over.observer->received_unknown();
+        }
         mpi.Request_free(&over.request); // the observer may end with it
     }
 }

@@ -119,6 +119,8 @@ class Requests {
     std::map<MPI_Request, PersistentRequest>& persistent() { return persistent_; }
     /// Remembers a persistent request that MPI has made. Throws MpiError.
     void remember(MPI_Request request, const PersistentRequest& persistent);
+    /// It is one no more.
+    void forget_persistent(MPI_Request request);
     /// The request that MPI completes in place of the application's: the library's if it executes a
     /// persistent one, else the same.
     MPI_Request seen_by_mpi(MPI_Request request) const {
@@ -159,8 +161,6 @@ class Requests {
         MPI_Request request;
         ReceiveObserver* observer;
     };
-
-    void forget_persistent(MPI_Request request);
 
     std::map<MPI_Request, PersistentRequest> persistent_;
     std::map<MPI_Request, ReceiveObserver*> observed_;

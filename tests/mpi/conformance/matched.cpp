@@ -167,6 +167,43 @@ void many(Context& context) {
     }
 }
 
+/// Nowhere to put the answer: refused, and the message is there as before.
+void no_place(Context& context, const std::string& what) {
+    for (const int shift : {3, 1}) {
+        Memory sent = Memory::of_ints(learned_count, 100 * context.rank);
+        Memory received(sent.size());
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Status status = fresh_status();
+        const int source = context.left(shift);
+        int flag = 0;
+        MPI_Isend(sent.data(), learned_count, MPI_INT, context.right(shift), learned_tag,
+                  context.comm, &request);
+        MPI_Probe(source, learned_tag, context.comm, &status);
+        int code = MPI_SUCCESS;
+        if (what == "iprobe.no_flag") {
+            code = MPI_Iprobe(source, learned_tag, context.comm, nullptr, &status);
+        } else if (what == "improbe.no_flag") {
+            code = MPI_Improbe(source, learned_tag, context.comm, nullptr, &message, &status);
+        } else if (what == "improbe.no_message") {
+            code = MPI_Improbe(source, learned_tag, context.comm, &flag, nullptr, &status);
+        } else if (what == "mprobe.no_message") {
+            code = MPI_Mprobe(source, learned_tag, context.comm, nullptr, &status);
+        }
+        context.out.call(what.c_str(), code);
+        MPI_Mprobe(source, learned_tag, context.comm, &message, &status);
+        if (what == "imrecv.no_request") {
+            code = MPI_Imrecv(received.data(), learned_count, MPI_INT, &message, nullptr);
+            context.out.call(what.c_str(), code);
+        }
+        context.out.call("Mrecv",
+                         MPI_Mrecv(received.data(), learned_count, MPI_INT, &message, &status));
+        context.out.data("received", received);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    correct_message(context, 3, "after it");
+}
+
 } // namespace
 
 void add_matched(Cases& cases) {
@@ -196,6 +233,10 @@ void add_matched(Cases& cases) {
         cases.add(name + ".no_type", Needs::shared, [nonblocking](Context& context) {
             wrong_receive(context, nonblocking, learned_count, MPI_DATATYPE_NULL);
         });
+    }
+    for (const char* const what : {"iprobe.no_flag", "improbe.no_flag", "improbe.no_message",
+                                   "mprobe.no_message", "imrecv.no_request"}) {
+        cases.add(what, Needs::shared, [what](Context& context) { no_place(context, what); });
     }
     cases.add("many", Needs::shared, many);
 }

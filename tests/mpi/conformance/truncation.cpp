@@ -133,6 +133,36 @@ void receive_with_holes(TooLong& t) {
     MPI_Type_free(&type);
 }
 
+/// MPI may free a persistent receive that has failed, and use its handle again: then that is no
+/// persistent one any more.
+void start_what_has_its_handle(Context& context) {
+    with_both_handlers(context, [&] {
+        MPI_Comm copy = MPI_COMM_NULL;
+        MPI_Comm_dup(context.comm, &copy);
+        Memory sent = Memory::of_ints(learned_count, context.rank);
+        Memory received(learned_count * sizeof(int));
+        MPI_Request failed = MPI_REQUEST_NULL;
+        MPI_Recv_init(received.data(), half, MPI_INT, context.left(3), learned_tag, copy, &failed);
+        MPI_Start(&failed);
+        MPI_Send(sent.data(), learned_count, MPI_INT, context.right(3), learned_tag, copy);
+        context.out.call("Wait", MPI_Wait(&failed, MPI_STATUS_IGNORE));
+        if (failed != MPI_REQUEST_NULL) { MPI_Request_free(&failed); }
+        MPI_Comm_free(&copy);
+        constexpr int others = 8;
+        constexpr int unused_tag = 4711;
+        for (int i = 0; i < others; ++i) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            MPI_Irecv(received.data(), learned_count, MPI_INT, context.left(3), unused_tag,
+                      context.comm, &request);
+            context.out.call("Start", MPI_Start(&request));
+            MPI_Cancel(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        context.sync();
+    });
+    correct_message(context, 3, "after it");
+}
+
 Message test_begin(TooLong& t, MPI_Request* request) {
     const Message m = t.receive();
     MPI_Irecv(m.buffer, static_cast<int>(m.count), m.type, m.peer, m.tag, m.comm, request);
@@ -250,6 +280,7 @@ void add_truncation(Cases& cases) {
     add(cases, "anything", receive_anything);
     add(cases, "nothing", receive_nothing);
     add(cases, "null", receive_null);
+    cases.add("start_what_has_its_handle", Needs::shared, start_what_has_its_handle);
     add(cases, "holes", receive_with_holes);
     add(cases, "test", test_it);
     add(cases, "get_status", ask_first);
