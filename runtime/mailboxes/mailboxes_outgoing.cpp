@@ -245,7 +245,7 @@ void Mailboxes::close_ready() {
         const bool is_held_up = all_wait && mates_.is_held_up(times.now, [&](int rank) {
             return expected_.of(other, rank).messages > 0;
         });
-        const bool is_held = is_held_up && outgoing_cells_.is_worth_holding(other, *generation);
+        const bool is_held = is_held_up && outgoing_cells_.hold(other, *generation);
         const bool is_held_in_vain = is_held && (is_overdue || now() > times.now + longest_hold);
         const bool is_complete = all_wait && (!is_held || is_held_in_vain);
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {

@@ -192,7 +192,7 @@ void OutgoingCells::learn(int node, uint32_t generation) {
     ring(node).known.complete(signature);
 }
 
-bool OutgoingCells::is_worth_holding(int node, uint32_t generation) {
+bool OutgoingCells::hold(int node, uint32_t generation) {
     Cell& place = cell(node, generation);
     Ring& here = ring(node);
     const uint64_t signature = place.signature.load(std::memory_order_acquire);

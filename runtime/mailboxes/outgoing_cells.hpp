@@ -60,10 +60,10 @@ class OutgoingCells {
     bool is_known(int node, uint32_t generation) const;
     /// It is complete as it is.
     void learn(int node, uint32_t generation);
-    /// All ranks wait, but some for something earlier, after which they may put more in: it is
-    /// worth waiting for these. Not if it is known, nor for a while after that was in vain, longer
-    /// each time.
-    bool is_worth_holding(int node, uint32_t generation);
+    /// All ranks wait, but some for something earlier, after which they may put more in. Holds it
+    /// for these, from the first time on; false: not worth it, as it is known, or after that was in
+    /// vain for a while, longer each time.
+    bool hold(int node, uint32_t generation);
     void held_in_vain(int node);
 
     /// True: the cell is the caller's, who looks at its content() and then calls keep(), release()

@@ -30,7 +30,7 @@ BatchEngine::BatchEngine(Owner& owner, std::shared_ptr<Mailboxes> mailboxes,
       settings_(std::move(settings)),
       receives_(settings_.self, settings_.members, payloads_,
                 [this](const wire::Arrived& note) { take_numbered(note); }),
-      credits_({.window = payloads_ == nullptr ? 0 : payloads_->window()}),
+      credits_({.tags = payloads_ == nullptr ? PayloadTags() : payloads_->tags()}),
       connections_(settings_.members.size()) {}
 
 void BatchEngine::open() { mailboxes_->add(settings_.name, *this); }
@@ -143,9 +143,7 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
     std::vector<std::byte> bytes = Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
     write(memory, entry, at.data());
     ++counts_.direct;
-    if (owner_ != nullptr && !owner_->is_learned({destination, entry.tag, entry.bytes})) {
-        ++counts_.unexpected;
-    }
+    if (owner_ != nullptr && !owner_->is_learned(destination)) { ++counts_.unexpected; }
     if (!is_blocking || bytes.size() > surely_eager) {
         mailboxes_->send(std::move(bytes), world(destination));
     } else if (unsent_ == 0) { // it has left when the call returns, as one by MPI would have
@@ -159,9 +157,9 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
     const uint64_t bytes = wire::size_of(entry) - sizeof entry;
     if (sends_at_once_ || owner_ == nullptr || bytes > settings_.most_gathered) { return false; }
-    if (!owner_->is_learned({destination, entry.tag, entry.bytes})) { return false; }
+    if (!owner_->is_learned(destination)) { return false; }
     const auto from = static_cast<uint64_t>(settings_.rank);
-    const uint64_t kind = mix(mix(from, static_cast<uint64_t>(entry.tag)), entry.bytes);
+    const uint64_t kind = mix(from, entry.bytes); // tags may be new each time
     const bool is_in =
         mailboxes_->put(settings_.name, world(destination), kind, wire::size_of(entry),
                         owner_->patience(), [&](std::byte* where) { write(memory, entry, where); });

@@ -4,7 +4,6 @@
 #include "runtime/point_to_point/credits.hpp"
 #include "runtime/point_to_point/detached_sends.hpp"
 #include "runtime/point_to_point/receives.hpp"
-#include "strategies/batches.hpp"
 #include "strategies/topology.hpp"
 
 #include <map>
@@ -37,8 +36,8 @@ class BatchEngine final : public Mailboxes::Addressee {
         virtual bool knows_receives(bool for_synchronous) const = 0;
         /// The program waits in sends for its receivers.
         virtual bool is_synchronous() const = 0;
-        /// It is sent again and again, together with others.
-        virtual bool is_learned(const batches::Stream& stream) const = 0;
+        /// Messages are sent there again and again, together with others.
+        virtual bool is_learned(int destination) const = 0;
         /// Seconds that a message waits for others at most.
         virtual double patience() const = 0;
         /// There is something to look after from now on.

@@ -4,16 +4,35 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
 namespace nodeaware {
 
 /// Finds the batches of one rank on one communicator: the messages to other nodes that it posts
-/// together, up to the completion of what it waits for. Pure.
+/// together, up to the completion of what it waits for. A batch repeats if its messages go to the
+/// same ranks, whatever their tags and sizes: programs count tags up, and multigrid sends the same
+/// way on every level. Pure.
 class BatchLearner {
   public:
     using Stream = batches::Stream;
+
+    /// Who has moved the messages of a period.
+    enum class Mover { mixed, mpi, library };
+    /// Seconds of some batches.
+    struct Durations {
+        double batches = 0; ///< from the first post to the last completion
+        double cycles = 0;  ///< from one to the next, whatever else the program does
+        double count = 0;   ///< older ones count less
+    };
+    /// Batches that go the same way.
+    struct Kind : batches::Batch {
+        Durations recent; ///< in this period
+        Durations by_mpi;
+        Durations by_library;
+        int unseen = 0; ///< periods
+    };
 
     /// True if what is posted next begins a batch, whose time counts from then.
     bool begins_batch() const { return has_completed_ || first_post_ == 0; }
@@ -31,29 +50,37 @@ class BatchLearner {
         return last_ < batches_.size() ? &batches_[last_] : nullptr;
     }
     /// All that are remembered.
-    const std::vector<batches::Batch>& batches() const { return batches_; }
-    /// It belongs to a batch that repeats, in this period or the last one.
-    bool is_learned(const Stream& stream) const { return learned_.count(stream) > 0; }
+    const std::vector<Kind>& batches() const { return batches_; }
+    /// Messages to that rank belong to a batch that repeats, in this period or the last one.
+    bool is_learned(int destination) const { return learned_.count(destination) > 0; }
 
     /// True if nearly all recent batches were seen before.
     bool is_stable() const;
     /// Mean time from the first post to the last completion of recent batches with messages (0:
     /// there were none).
     double mean_seconds() const { return recent_ == 0 ? 0 : seconds_ / double(recent_); }
+    /// What batches take by the library, to what they take by MPI; nothing if none was seen both
+    /// ways. Programs have phases, so each kind is compared with itself only. Where cycles differ,
+    /// they tell: a rank that need not wait for a message may wait for its consequences elsewhere.
+    /// Where they do not, other work hides what the batches take.
+    std::optional<double> library_to_mpi() const;
     uint64_t recent() const { return recent_; }
-    /// Begins a new period for what is recent, and forgets what was not seen in the last one.
-    void begin_period();
+    /// Begins a new period for what is recent, and forgets what has not been seen for some. `last`:
+    /// who has moved the messages of the last one.
+    void begin_period(Mover last);
 
   private:
     void finish();
-    void remember(std::vector<Stream> streams);
+    void note_times(size_t next);
+    size_t remember(std::vector<Stream> streams);
 
     static constexpr size_t none = ~size_t{0};
     static constexpr size_t most_batches = 256;
+    static constexpr int most_unseen = 4;
     static constexpr size_t most_streams = 4096; ///< of one batch
 
-    std::vector<batches::Batch> batches_; ///< with repetitions in this period
-    std::set<Stream> learned_;
+    std::vector<Kind> batches_; ///< with repetitions in this period
+    std::set<int> learned_;     ///< destinations
     size_t last_ = none;
     std::vector<Stream> current_;
     bool has_completed_ = false;
@@ -63,6 +90,10 @@ class BatchLearner {
     uint64_t recent_ = 0;
     uint64_t recent_new_ = 0;
     double seconds_ = 0;
+    // The batch with messages that was complete last.
+    size_t before_ = none;
+    double before_began_ = 0;
+    double before_seconds_ = 0;
 };
 
 } // namespace nodeaware

@@ -15,10 +15,10 @@ namespace {
 
 constexpr uint64_t period = 64; ///< batches
 
-// Of the seconds of a batch, to those by MPI.
+// Of what batches take, to what they take by MPI.
 constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
-constexpr double surely_faster = 0.7;
+constexpr double surely_faster = 0.9;
 
 double a_few_messages(const World& world) {
     return 20 * world.options.parameters.costs.protocols[0].latency;
@@ -181,7 +181,8 @@ void CommunicatorMessages::consider(const batches::Batch& batch) {
     const auto why = obstacle(batch);
     is_worth_it_ = !why;
     if (why) { return note(*why); }
-    if (engine_->outgoing_connections() == 0) { native_seconds_ = learner_.mean_seconds(); }
+    const bool is_native = engine_->outgoing_connections() == 0 && learner_.recent() > 0;
+    if (is_native) { native_seconds_ = learner_.mean_seconds(); }
 }
 
 /// Again and again what was declined, for that may be for a moment.
@@ -209,8 +210,9 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     }
     if (is_asked_for()) { return std::nullopt; }
     if (layer_.world().machines == 1) { return Verdict::one_machine; }
-    if (wants_back_ || compared_seconds_ > 0) { return verdict_; }
+    if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
+    if (was_faster_) { return std::nullopt; } // whatever is thought
     const batches::Forecast thought = layer_.mailboxes()->forecast();
     log(LogLevel::debug,
         "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI",
@@ -220,49 +222,60 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     return pays ? std::nullopt : std::optional(Verdict::not_worth_it);
 }
 
-/// Back to MPI what takes longer than before.
+/// Back to MPI what takes longer than by MPI.
 void CommunicatorMessages::end_period() {
-    const double seconds = learner_.mean_seconds();
     const BatchEngine::Counts& counts = engine_->counts();
     const uint64_t changes = counts.handed_over + counts.returned;
     const bool has_changed = std::exchange(changes_, changes) != changes; // in this period
+    const bool is_native = engine_->outgoing_connections() == 0;
     if (!learner_.is_stable()) { note(Verdict::no_repetition); }
     layer_.mailboxes()->publish_anew();
     for (const batches::Batch& batch : learner_.batches()) {
         if (batch.repetitions >= 2) { layer_.mailboxes()->publish(batch, members_); }
     }
-    learner_.begin_period();
-    if (engine_->outgoing_connections() == 0) {
+    if (is_native && !has_changed) { native_seconds_ = learner_.mean_seconds(); }
+    const std::optional<batches::Batch> last =
+        learner_.last() == nullptr ? std::nullopt : std::optional(*learner_.last());
+    learner_.begin_period(has_changed ? Mover::mixed : is_native ? Mover::mpi : Mover::library);
+    if (is_native) {
         wants_back_ = false;
-        if (!has_changed) { note_native(seconds); }
+        if (awaits_comparison_ && !has_changed) { compare(last); }
     } else if (wants_back_) {
         engine_->leave();
-    } else if (compared_seconds_ > 0) { // handed over late
+    } else if (awaits_comparison_) { // handed over late
         ask_back(Verdict::compared);
     } else if (!has_changed && !is_asked_for()) {
-        judge(seconds);
+        judge();
     }
 }
 
-/// A whole period by MPI.
-void CommunicatorMessages::note_native(double seconds) {
-    native_seconds_ = seconds;
-    const double gathered = std::exchange(compared_seconds_, 0);
-    if (gathered == 0) { return; }
-    is_worth_it_ = gathered < worth_it * seconds;
-    if (!is_worth_it_) { note(Verdict::returned_slower); }
+/// A whole period by MPI, after one by the library. What is faster goes on at once, not when it is
+/// time to think of it again.
+void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
+    awaits_comparison_ = false;
+    const std::optional<double> measured = learner_.library_to_mpi();
+    was_faster_ = measured && *measured < worth_it;
+    if (measured && !was_faster_) { return note(Verdict::returned_slower); }
+    if (last) { consider(*last); }
 }
 
-/// A whole period by the library. What came by MPI before were the first batches, which may have
-/// taken longer than those to come: where the difference is small, it is measured once more.
-void CommunicatorMessages::judge(double seconds) {
+/// A whole period by the library. The first batches by MPI may have taken longer than those to
+/// come, so unless the difference is large it is measured once more.
+void CommunicatorMessages::judge() {
     if (has_synchronous_ && has_waiting_wildcard_) { return ask_back(Verdict::returned_risky); }
-    if (native_seconds_ == 0) { return; }
-    if (seconds > slower * native_seconds_) { return ask_back(Verdict::returned_slower); }
-    if (was_compared_ || seconds < surely_faster * native_seconds_) { return; }
-    was_compared_ = true;
-    compared_seconds_ = seconds;
-    ask_back(Verdict::compared);
+    const std::optional<double> measured = learner_.library_to_mpi();
+    if (measured && *measured < surely_faster) { return; }
+    constexpr int some_periods = 8; // what was seen by MPI may come again
+    if (!measured && ++undecided_ < some_periods) { return; }
+    undecided_ = 0;
+    if (!was_compared_) {
+        was_compared_ = true;
+        awaits_comparison_ = true;
+        return ask_back(Verdict::compared);
+    }
+    if (!measured || *measured <= slower) { return; }
+    was_faster_ = false;
+    ask_back(Verdict::returned_slower);
 }
 
 void CommunicatorMessages::ask_back(Verdict reason) {

@@ -52,9 +52,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
 
     bool knows_receives(bool for_synchronous) const override;
     bool is_synchronous() const override { return has_synchronous_; }
-    bool is_learned(const batches::Stream& stream) const override {
-        return learner_.is_learned(stream);
-    }
+    bool is_learned(int destination) const override { return learner_.is_learned(destination); }
     double patience() const override;
     void is_active() override;
 
@@ -67,6 +65,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
 
   private:
     using Verdict = message_counts::Verdict;
+    using Mover = BatchLearner::Mover;
 
     bool is_asked_for() const;
     void begin_batch();
@@ -75,8 +74,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     void end_period();
-    void note_native(double seconds);
-    void judge(double seconds);
+    void compare(const std::optional<batches::Batch>& last);
+    void judge();
     void ask_back(Verdict reason);
     void note(Verdict verdict);
 
@@ -96,10 +95,12 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::optional<Verdict> verdict_; ///< the last
     bool is_worth_it_ = false;       ///< what was considered last
     bool wants_back_ = false;
-    double native_seconds_ = 0;   ///< of a batch
-    double compared_seconds_ = 0; ///< by the library, while native ones are awaited
+    double native_seconds_ = 0;      ///< of a batch
+    bool awaits_comparison_ = false; ///< a period by MPI is awaited
     bool was_compared_ = false;
-    uint64_t changes_ = 0; ///< connections handed over or given back before this period
+    int undecided_ = 0;       ///< periods by the library
+    bool was_faster_ = false; ///< by the library, when last compared
+    uint64_t changes_ = 0;    ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

@@ -14,8 +14,9 @@ uint32_t Credits::next(const Channel& channel) const {
 /// is no further ahead of what is known to be matched never meets one that has the same tag.
 bool Credits::may_go_straight(const Channel& channel) const {
     const auto found = channels_.find(channel);
-    if (found == channels_.end()) { return limits_.window > 0; }
-    return found->second.messages - found->second.matched < limits_.window / 2;
+    const uint32_t window = limits_.tags.window(channel.second);
+    if (found == channels_.end()) { return window > 0; }
+    return found->second.messages - found->second.matched < window / 2;
 }
 
 bool Credits::may_copy(const Channel& channel, uint64_t bytes) const {
@@ -34,8 +35,9 @@ Credits::Mark Credits::mark(const Channel& channel, uint64_t copied) const {
     const Sent sent = found == channels_.end() ? Sent{} : found->second;
     const uint64_t after = sent.copied + copied;
     const bool is_little_left = outstanding_ + copied > limits_.total_bytes / 2;
+    const uint32_t window = limits_.tags.window(channel.second);
     const bool is_wanted =
-        (limits_.window > 0 && sent.messages + 1 - sent.asked >= limits_.window / 4) ||
+        (window > 0 && sent.messages + 1 - sent.asked >= window / 4) ||
         after - sent.copied_asked >= (is_little_left ? 1 : limits_.channel_bytes / 4);
     return {channel, sent.messages, after, is_wanted};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/point_to_point/payload_tags.hpp"
 #include "runtime/point_to_point/wire.hpp"
 
 #include <cstdint>
@@ -15,9 +16,8 @@ namespace nodeaware {
 class Credits {
   public:
     struct Limits {
-        /// So far ahead of what is known to be matched may messages go straight, see PayloadTags;
-        /// 0: never.
-        uint32_t window = 0;
+        /// How far ahead of what is known to be matched messages may go straight.
+        PayloadTags tags;
         uint64_t channel_bytes = uint64_t{1} << 20; ///< of copies on one channel
         uint64_t total_bytes = uint64_t{64} << 20;  ///< of copies on all of them
     };

@@ -61,7 +61,7 @@ void Receives::post(const std::shared_ptr<Receive>& receive) {
         return;
     }
     note_blocked(*receive);
-    if (may_come_by_mpi(receive->source, receive->tag)) { begin_shadow(*receive); }
+    if (needs_shadow(receive->source, receive->tag)) { begin_shadow(*receive); }
     posted_.push_back(receive);
     if (receive->has_wildcards()) { return; }
     handover::Receiver& end = receiver(receive->source);

@@ -172,9 +172,13 @@ class Receives {
         handover::Receiver receiver;
         int part = StraightMessages::no_part;
         uint32_t next_sequence = 0;
+        /// The sender has asked for the way back in vain: receives get shadows from now on, for
+        /// some programs post the next before the last is over.
+        bool is_asked_back = false;
     };
 
     const Source* find_source(int source) const;
+    bool needs_shadow(int source, int tag) const;
     Source& at(int source);
     handover::Receiver& receiver(int source) { return at(source).receiver; }
     int world(int source) const { return members_[static_cast<size_t>(source)]; }

@@ -62,6 +62,11 @@ void Receives::was_not_cancelled_in_mpi(int source, int tag) {
     sort_again();
 }
 
+bool Receives::needs_shadow(int source, int tag) const {
+    if (may_come_by_mpi(source, tag)) { return true; }
+    return find_source(source)->is_asked_back;
+}
+
 bool Receives::may_come_by_mpi(int source, int tag) const {
     if (source == MPI_ANY_SOURCE) { return true; }
     const Source* const known = find_source(source);
@@ -188,6 +193,7 @@ bool Receives::leave(int source) {
                                   [&](const wire::Entry& entry) { return entry.source == source; });
     // Payloads of the numbers that are forgotten then must not meet later receives.
     const bool is_settled = !is_receiving && !owes && knows_payloads();
+    at(source).is_asked_back = true;
     return is_settled && !doubtful_ && !has_gaps && !unexpected_.has(source) &&
            receiver(source).leave(waiting(source));
 }
@@ -196,6 +202,7 @@ void Receives::left(int source) {
     Source& known = at(source);
     if (known.receiver.phase() != handover::Receiver::Phase::leaving) { return; }
     known.receiver.left();
+    known.is_asked_back = false;
     end_connection(known, source);
 }
 

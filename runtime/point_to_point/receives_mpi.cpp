@@ -32,7 +32,7 @@ void Receives::open(uint64_t above) {
                                 std::none_of(wildcards.begin(), wildcards.end(), may_take) &&
                                 std::none_of(uncertain.begin(), uncertain.end(), may_take);
         if (receive->payload != MPI_REQUEST_NULL || receive->memory.bytes <= above || !is_certain ||
-            ahead >= payloads_->window() / 2) {
+            ahead >= payloads_->tags().window(receive->tag) / 2) {
             continue;
         }
         receive->number = matched_on_[channel] + ahead;

@@ -48,8 +48,8 @@ class StraightMessages {
 
     CatchAll& catch_all() { return catch_all_; }
 
-    /// How far a message may be ahead of what its receiver has matched, see Credits.
-    uint32_t window() const { return PayloadTags(largest_tag_, 0).window(); }
+    /// The same for all connections.
+    PayloadTags tags() const { return {largest_tag_, 0}; }
     /// Of the payload of message `number` on a channel with `tag`, on the connection with the
     /// number `part`; nothing if it cannot go straight.
     std::optional<int> tag(int part, int tag, uint32_t number) const;

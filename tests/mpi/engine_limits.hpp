@@ -184,6 +184,30 @@ inline void run_ahead(Program& program, int count) {
     });
 }
 
+/// Sends of a megabyte that are all begun before the first is received.
+inline void begun(Program& program, int count) {
+    constexpr int bytes = 1000000;
+    program.compare("begun", [&](bool ours) {
+        const std::vector<char> sent(bytes, 1);
+        std::vector<MPI_Request> requests;
+        for (int i = 0; i < count && program.rank == 0; ++i) {
+            (ours ? MPI_Isend : PMPI_Isend)(sent.data(), bytes, MPI_CHAR, program.last, 1,
+                                            MPI_COMM_WORLD, &requests.emplace_back());
+        }
+        if (program.rank == program.last) { usleep(300000); }
+        std::vector<char> data(bytes);
+        bool right = true;
+        for (int i = 0; i < count && program.rank == program.last; ++i) {
+            data.back() = 0;
+            receive(ours, data.data(), bytes, MPI_CHAR, 0, 1);
+            right = right && data.back() == 1;
+        }
+        (ours ? MPI_Waitall : PMPI_Waitall)(static_cast<int>(requests.size()), requests.data(),
+                                            MPI_STATUSES_IGNORE);
+        program.harness.expect(right, "wrong bytes of sends that were begun");
+    });
+}
+
 /// Blocking sends of a megabyte to a receiver that has other things to do.
 inline void slow_consumer(Program& program, int count) {
     constexpr int bytes = 1000000;

@@ -111,7 +111,7 @@ class LargeMessages : Transfer {
 
     /// Many messages on one channel before the first is received, by a receiver that has posted
     /// all of its receives and is away, or none. Large and small ones follow each other.
-    void far_ahead(int messages, int ints, bool is_away) {
+    void far_ahead(int messages, int ints, int used_tag, bool is_away) {
         layout_ = 0;
         what_ = is_away ? "far ahead of a receiver that is away" : "far ahead";
         const auto total = static_cast<size_t>(messages);
@@ -121,23 +121,25 @@ class LargeMessages : Transfer {
         for (size_t i = 0; i < total && is_receiver(); ++i) {
             memory[i].resize(static_cast<size_t>(ints));
             if (!is_away) { continue; }
-            MPI_Irecv(memory[i].data(), ints, MPI_INT, 0, tag, MPI_COMM_WORLD, &requests[i]);
+            MPI_Irecv(memory[i].data(), ints, MPI_INT, 0, used_tag, MPI_COMM_WORLD, &requests[i]);
         }
         if (is_receiver() && is_away) { MPI_Barrier(program_.side); }
         for (size_t i = 0; i < total && is_sender(); ++i) {
             memory[i].assign(static_cast<size_t>(ints), static_cast<int>(i));
             if (is_away) {
-                MPI_Send(memory[i].data(), ints_of(i), MPI_INT, program_.last, tag, MPI_COMM_WORLD);
+                MPI_Send(memory[i].data(), ints_of(i), MPI_INT, program_.last, used_tag,
+                         MPI_COMM_WORLD);
                 memory[i].clear();
                 memory[i].shrink_to_fit();
             } else {
-                MPI_Isend(memory[i].data(), ints_of(i), MPI_INT, program_.last, tag, MPI_COMM_WORLD,
-                          &requests[i]);
+                MPI_Isend(memory[i].data(), ints_of(i), MPI_INT, program_.last, used_tag,
+                          MPI_COMM_WORLD, &requests[i]);
             }
         }
         if (!is_receiver() || !is_away) { MPI_Barrier(program_.side); }
         for (size_t i = 0; i < total && is_receiver() && !is_away; ++i) {
-            MPI_Recv(memory[i].data(), ints, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(memory[i].data(), ints, MPI_INT, 0, used_tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         }
         MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);
         bool right = true;
@@ -183,9 +185,14 @@ inline void large(Program& program, int /*count*/) {
 
 inline void far_ahead(Program& program, int count) {
     LargeMessages messages(program);
-    messages.far_ahead(count, 1500, false);
-    messages.far_ahead(count, 1500, true);
-    messages.far_ahead(count / 2, 30000, true);
+    // Beyond the windows of PayloadTags.
+    constexpr int usual_tag = 12;
+    constexpr int large_tag = 5000;
+    messages.far_ahead(2 * count, 1500, usual_tag, false);
+    messages.far_ahead(2 * count, 1500, usual_tag, true);
+    messages.far_ahead(count, 1500, large_tag, false);
+    messages.far_ahead(count, 1500, large_tag, true);
+    messages.far_ahead(count / 2, 30000, large_tag, true);
 }
 
 } // namespace nodeaware::test

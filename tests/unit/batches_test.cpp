@@ -132,51 +132,114 @@ TEST(BatchLearner, FindsWhatRepeatsInWhateverOrder) {
     EXPECT_DOUBLE_EQ(learner.mean_seconds(), 0.5);
 }
 
-TEST(BatchLearner, KnowsWhatBelongsToABatchThatRepeats) {
+TEST(BatchLearner, FindsWhatRepeatsWithOtherTagsAndSizes) {
     BatchLearner learner;
-    run(learner, {{4, 0, 8}, {4, 1, 8}}, 1, 2);
-    run(learner, {{4, 2, 8}}, 2, 3);
-    learner.post(3);
-    EXPECT_FALSE(learner.is_learned({4, 0, 8}));
-    run(learner, {{4, 1, 8}, {4, 0, 8}}, 3, 4);
+    run(learner, {{4, 0, 8}, {5, 0, 8}}, 1, 2);
+    run(learner, {{4, 1, 80}, {5, 1, 16}}, 2, 3);
     learner.post(4);
-    EXPECT_TRUE(learner.is_learned({4, 0, 8}));
-    EXPECT_TRUE(learner.is_learned({4, 1, 8}));
-    EXPECT_FALSE(learner.is_learned({4, 1, 9}));
-    EXPECT_FALSE(learner.is_learned({4, 2, 8}));
-    learner.begin_period(); // and one more without it
-    EXPECT_TRUE(learner.is_learned({4, 0, 8}));
-    learner.begin_period();
-    EXPECT_FALSE(learner.is_learned({4, 0, 8}));
+    ASSERT_NE(learner.last(), nullptr);
+    EXPECT_EQ(learner.last()->repetitions, 2U);
+    EXPECT_EQ(learner.last()->streams, (std::vector<Stream>{{4, 1, 80}, {5, 1, 16}})); // the latest
+    run(learner, {{4, 0, 8}, {4, 1, 8}, {5, 0, 8}}, 4, 5);                             // one more
+    learner.post(6);
+    EXPECT_EQ(learner.last(), nullptr); // a new one
+}
+
+/// So many batches of one kind in turn with others, each of so many seconds and so far apart.
+struct Rhythm {
+    double seconds = 0;
+    double apart = 0;
+};
+void run_period(BatchLearner& learner, double& time, int destination, const Rhythm& rhythm,
+                BatchLearner::Mover mover, int batches = 20) {
+    for (int i = 0; i < batches; ++i) {
+        run(learner, {{destination, i, 8}}, time, time + rhythm.seconds);
+        time += rhythm.apart;
+    }
+    learner.post(time);
+    learner.begin_period(mover);
+}
+
+TEST(BatchLearner, ComparesEachKindOfBatchWithItself) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    EXPECT_FALSE(learner.library_to_mpi());
+    run_period(learner, time, 4, {0.5, 10}, Mover::mpi);
+    run_period(learner, time, 5, {0.01, 0.1}, Mover::library); // another phase
+    EXPECT_FALSE(learner.library_to_mpi());
+    run_period(learner, time, 5, {0.1, 0.2}, Mover::mpi);
+    ASSERT_TRUE(learner.library_to_mpi());
+    EXPECT_NEAR(*learner.library_to_mpi(), 0.5, 1e-6); // by the cycles, which differ
+}
+
+TEST(BatchLearner, ComparesBatchesWhereOtherWorkHidesThem) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    run_period(learner, time, 4, {0.1, 10}, Mover::mpi);
+    run_period(learner, time, 4, {0.02, 9.9}, Mover::library);
+    ASSERT_TRUE(learner.library_to_mpi());
+    EXPECT_NEAR(*learner.library_to_mpi(), 0.2, 1e-6);
+    run_period(learner, time, 4, {9, 9.9}, Mover::mixed);
+    EXPECT_NEAR(*learner.library_to_mpi(), 0.2, 1e-6);
+}
+
+TEST(BatchLearner, ComparesFewBatchesOfMoreAndLessPeriods) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    run_period(learner, time, 4, {0.1, 1}, Mover::mpi, 3);
+    for (int i = 0; i < 4; ++i) {
+        run_period(learner, time, 4, {0.1, 1}, Mover::library, 4);
+        EXPECT_NEAR(learner.library_to_mpi().value_or(0), 1, 1e-6) << i;
+    }
+}
+
+TEST(BatchLearner, KnowsWhereMessagesGoAgainAndAgain) {
+    BatchLearner learner;
+    run(learner, {{4, 0, 8}, {5, 1, 8}}, 1, 2);
+    run(learner, {{6, 2, 8}}, 2, 3);
+    learner.post(3);
+    EXPECT_FALSE(learner.is_learned(4));
+    run(learner, {{5, 1, 8}, {4, 0, 8}}, 3, 4);
+    learner.post(4);
+    EXPECT_TRUE(learner.is_learned(4));
+    EXPECT_TRUE(learner.is_learned(5));
+    EXPECT_FALSE(learner.is_learned(6));
+    learner.begin_period(BatchLearner::Mover::mpi); // and one more without it
+    EXPECT_TRUE(learner.is_learned(4));
+    learner.begin_period(BatchLearner::Mover::mpi);
+    EXPECT_FALSE(learner.is_learned(4));
 }
 
 TEST(BatchLearner, IsStableWhenNearlyAllWasSeenBefore) {
     BatchLearner learner;
     run(learner, {{4, 0, 8}}, 1, 2);
-    run(learner, {{4, 0, 9}}, 2, 3);
+    run(learner, {{5, 0, 8}}, 2, 3);
     run(learner, {{4, 0, 8}}, 3, 4);
     learner.post(4);
     EXPECT_FALSE(learner.is_stable());
-    learner.begin_period();
+    learner.begin_period(BatchLearner::Mover::mpi);
     for (int i = 0; i < 20; ++i) { run(learner, {{4, 0, 8}}, 5 + i, 5.5 + i); }
     run(learner, {{7, 7, 7}}, 30, 31);
     learner.post(32);
     EXPECT_TRUE(learner.is_stable());
-    EXPECT_FALSE(learner.is_learned({7, 7, 7}));
+    EXPECT_FALSE(learner.is_learned(7));
 }
 
 TEST(BatchLearner, ForgetsTheManyBatchesOfASetup) {
     BatchLearner learner;
-    for (int i = 0; i < 3000; ++i) { run(learner, {{4, i, 8}}, 1 + i, 1.5 + i); }
+    for (int i = 0; i < 3000; ++i) { run(learner, {{i, 0, 8}}, 1 + i, 1.5 + i); }
     const auto solve = [&] {
-        for (int i = 0; i < 50; ++i) { run(learner, {{4, 0, 800}}, 4000 + i, 4000.5 + i); }
+        for (int i = 0; i < 50; ++i) { run(learner, {{4000, 0, 800}}, 4000 + i, 4000.5 + i); }
         learner.post(4050);
     };
     solve();
     EXPECT_FALSE(learner.is_stable());
-    EXPECT_TRUE(learner.is_learned({4, 0, 800}));
-    EXPECT_FALSE(learner.is_learned({4, 2999, 8}));
-    learner.begin_period();
+    EXPECT_TRUE(learner.is_learned(4000));
+    EXPECT_FALSE(learner.is_learned(2999));
+    learner.begin_period(BatchLearner::Mover::mpi);
     solve();
     EXPECT_TRUE(learner.is_stable());
 }

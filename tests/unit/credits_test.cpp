@@ -11,38 +11,49 @@ namespace nodeaware {
 
 namespace {
 
+constexpr int outermost = PayloadTags::outermost;
+constexpr int served = PayloadTags::served;
+
 TEST(PayloadTags, AreApart) {
     constexpr int largest = (1 << 28) - 1;
     std::set<int> all;
     for (int part = 0; part < PayloadTags::parts; ++part) {
         const PayloadTags tags(largest, part);
-        ASSERT_GE(tags.window(), 64U);
-        for (const int tag : {0, 1, 32767, largest, largest - 1, largest - 32767}) {
-            for (const uint32_t number : {0U, 1U, tags.window() - 1}) {
-                const auto made = tags.of(tag, number);
-                ASSERT_TRUE(made);
-                EXPECT_GE(*made, 0);
-                EXPECT_LE(*made, largest);
-                EXPECT_TRUE(all.insert(*made).second);
+        for (const int from_end : {0, 1, outermost - 1, outermost, outermost + 1, served - 1}) {
+            for (const int tag : {from_end, largest - from_end}) {
+                const uint32_t window = tags.window(tag);
+                ASSERT_EQ(window, from_end < outermost ? 4096U : 512U);
+                for (const uint32_t number : {0U, 1U, window - 1}) {
+                    const auto made = tags.of(tag, number);
+                    ASSERT_TRUE(made);
+                    EXPECT_GE(*made, 0);
+                    EXPECT_LE(*made, largest);
+                    EXPECT_TRUE(all.insert(*made).second);
+                }
+                EXPECT_EQ(tags.of(tag, 5), tags.of(tag, 5 + 3 * window));
             }
-            EXPECT_EQ(tags.of(tag, 5), tags.of(tag, 5 + 3 * tags.window()));
         }
-        EXPECT_FALSE(tags.of(32768, 0));
-        EXPECT_FALSE(tags.of(largest - 32768, 0));
+        EXPECT_FALSE(tags.of(served, 0));
+        EXPECT_FALSE(tags.of(largest - served, 0));
+        EXPECT_FALSE(tags.of(-1, 0));
     }
 }
 
 TEST(PayloadTags, FitAnyMpi) {
-    EXPECT_EQ(PayloadTags().window(), 0U);
-    EXPECT_EQ(PayloadTags(32767, 0).window(), 0U);
+    EXPECT_EQ(PayloadTags().window(0), 0U);
+    EXPECT_EQ(PayloadTags(32767, 0).window(1), 0U);
     EXPECT_FALSE(PayloadTags(32767, 0).of(1, 1));
-    const PayloadTags tags(std::numeric_limits<int>::max(), PayloadTags::parts - 1);
-    EXPECT_GE(tags.window(), 64U);
-    EXPECT_GT(tags.of(std::numeric_limits<int>::max() - 32767, tags.window() - 1).value(), 0);
+    constexpr int largest = std::numeric_limits<int>::max();
+    const PayloadTags tags(largest, PayloadTags::parts - 1);
+    for (const int tag : {largest, largest - served + 1}) {
+        EXPECT_GE(tags.window(tag), 512U);
+        EXPECT_GT(tags.of(tag, tags.window(tag) - 1).value(), 0);
+    }
 }
 
 TEST(Credits, CopiesAreBounded) {
-    Credits credits({.window = 64, .channel_bytes = 1000, .total_bytes = 3000});
+    Credits credits(
+        {.tags = PayloadTags((1 << 24) - 1, 0), .channel_bytes = 1000, .total_bytes = 3000});
     const Channel one{1, 0};
     const auto send = [&](const Channel& channel, uint64_t bytes) {
         const Credits::Mark mark = credits.mark(channel, bytes);
@@ -74,7 +85,7 @@ TEST(Credits, PayloadsMeetTheirReceivesOnly) {
     const Channel channel{3, 7};
     std::mt19937_64 random(1);
     for (int round = 0; round < 200; ++round) {
-        Credits credits({.window = tags.window()});
+        Credits credits({.tags = tags});
         std::deque<Credits::Mark> on_the_way; // what the receiver has told
         std::deque<Credits::Mark> asked;
         uint32_t matched = 0;
@@ -87,7 +98,7 @@ TEST(Credits, PayloadsMeetTheirReceivesOnly) {
                 if (credits.may_go_straight(channel)) {
                     ++straight;
                     const uint32_t first_open = matched;
-                    const uint32_t last_open = matched + tags.window() / 2;
+                    const uint32_t last_open = matched + tags.window(7) / 2;
                     for (uint32_t open = first_open; open < last_open; ++open) {
                         ASSERT_TRUE(open == next || tags.of(7, open) != tags.of(7, next));
                     }

@@ -93,24 +93,44 @@ class Handover : public ::testing::Test {
 
 constexpr int any = MPI_ANY_TAG;
 
-TEST_F(Handover, OfOneChannel) { expect_all_right({{7, 7, 7}, {7, 7, 7, 7}, 1, false}, false); }
-TEST_F(Handover, OfTwoChannels) { expect_all_right({{7, 8, 7}, {8, 7, 7}, 1, false}, false); }
-TEST_F(Handover, WithWildcards) { expect_all_right({{7, 8, 7}, {any, 7, any}, 1, false}, false); }
+TEST_F(Handover, OfOneChannel) { expect_all_right({{7, 7, 7}, {7, 7, 7, 7}, 1}, false); }
+TEST_F(Handover, OfTwoChannels) { expect_all_right({{7, 8, 7}, {8, 7, 7}, 1}, false); }
+TEST_F(Handover, WithWildcards) { expect_all_right({{7, 8, 7}, {any, 7, any}, 1}, false); }
 TEST_F(Handover, WithNamesBehindWildcards) {
-    expect_all_right({{8, 7, 8, 7}, {any, 8, 7, any}, 0, false}, false);
+    expect_all_right({{8, 7, 8, 7}, {any, 8, 7, any}, 0}, false);
 }
-TEST_F(Handover, AndBack) { expect_all_right({{7, 7, 7}, {7, 7, 7}, 0, true}, true); }
+TEST_F(Handover, AndBack) { expect_all_right({{7, 7, 7}, {7, 7, 7}, 0, 1}, true); }
 TEST_F(Handover, AndBackAndOnceMore) {
-    expect_all_right({{7, 7, 7, 7}, {7, 7, 7, 7}, 0, true, 2}, true);
+    expect_all_right({{7, 7, 7, 7}, {7, 7, 7, 7}, 0, 1, 2}, true);
 }
-TEST_F(Handover, ProposedTwice) {
-    expect_all_right({{7, 7, 8, 7}, {7, 8, 7, 7}, 1, false, 2}, false);
-}
+TEST_F(Handover, ProposedTwice) { expect_all_right({{7, 7, 8, 7}, {7, 8, 7, 7}, 1, 0, 2}, false); }
 TEST_F(Handover, ProposedTwiceWithWildcards) {
-    expect_all_right({{7, 8, 7, 7}, {7, any, 7, any}, 1, false, 2}, false);
+    expect_all_right({{7, 8, 7, 7}, {7, any, 7, any}, 1, 0, 2}, false);
 }
+TEST_F(Handover, AndBackAskedTwice) { expect_all_right({{7, 7, 7}, {7, 7, 7}, 0, 2}, true); }
+TEST_F(Handover, AndBackAskedTwiceWithWildcards) {
+    expect_all_right({{7, 8, 7}, {7, any, 7}, 0, 2}, true);
+}
+
+/// Each receive is posted before the one before it is over.
+TEST_F(Handover, AndBackWhereReceivesAreAlwaysPosted) {
+    World world({{7, 7, 7, 7}, {7, 7, 7, 7}, 0, 2});
+    for (const char* step :
+         {"post",           "send",      "MPI brings", "propose",        "receiver is told",
+          "sender is told", "library 0", "post",       "send",           "leave",
+          "post",           "library 0", "library 0",  "sender is told", "send",
+          "leave",          "post",      "library 0",  "library 0",      "sender is told",
+          "library 0",      "send",      "MPI brings"}) {
+        world.take(step);
+        ASSERT_EQ(world.wrong(false), "") << step;
+    }
+    EXPECT_TRUE(world.has_returned());
+    world.take("look");
+    EXPECT_EQ(world.wrong(true), "");
+}
+
 TEST_F(Handover, AndBackWithWildcards) {
-    expect_all_right({{7, 8, 7}, {7, any, any}, 1, true, 2}, true);
+    expect_all_right({{7, 8, 7}, {7, any, any}, 1, 1, 2}, true);
 }
 
 } // namespace

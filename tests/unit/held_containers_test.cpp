@@ -59,13 +59,13 @@ class HeldCells : public testing::Test {
         EXPECT_TRUE(cells.close(0, generation));
         cells.release(0, generation);
     }
-    bool is_worth_holding() { return cells.is_worth_holding(0, cells.collecting(0).value()); }
+    bool hold() { return cells.hold(0, cells.collecting(0).value()); }
     /// Containers that are not held until one is.
     int closings_until_held() {
         int closings = 0;
         for (; closings < 1 << 20; ++closings) {
             put(5);
-            const bool is_held = is_worth_holding();
+            const bool is_held = hold();
             close();
             if (is_held) { break; }
         }
@@ -73,7 +73,7 @@ class HeldCells : public testing::Test {
     }
     void hold_in_vain() {
         put(5);
-        is_worth_holding();
+        hold();
         close();
         cells.held_in_vain(0);
     }
@@ -101,9 +101,9 @@ TEST_F(HeldCells, AreHeldAgainWhereMoreHasCome) {
     for (int i = 0; i < 5; ++i) { hold_in_vain(); }
     const int before = closings_until_held();
     put(5);
-    EXPECT_TRUE(is_worth_holding());
+    EXPECT_TRUE(hold());
     put(6);
-    EXPECT_TRUE(is_worth_holding()); // once it is, it stays so
+    EXPECT_TRUE(hold()); // once it is, it stays so
     close();
     hold_in_vain();
     EXPECT_LT(closings_until_held(), before);
@@ -118,7 +118,7 @@ TEST_F(HeldCells, AreNotHeldIfTheyAreKnown) {
     int held = 0;
     for (int i = 0; i < 2000; ++i) {
         put(5);
-        held += is_worth_holding() ? 1 : 0;
+        held += hold() ? 1 : 0;
         close();
     }
     EXPECT_GT(held, 0); // for they may have become less than all

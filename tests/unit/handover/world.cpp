@@ -27,7 +27,7 @@ std::vector<std::string> World::steps() const {
     for (size_t i = 0; cancels_ > 0 && i < posted_.size(); ++i) {
         if (is_pending(i)) { steps.push_back("cancel " + std::to_string(i)); }
     }
-    const bool may_leave = plan_.goes_back && sender_.phase() == Phase::library && !asked_back_;
+    const bool may_leave = questions_ < plan_.questions && sender_.is_by_library() && !is_asked_;
     if (may_leave) { steps.emplace_back("leave"); }
     steps.emplace_back("look");
     return steps;
@@ -61,7 +61,11 @@ void World::take_note(const wire::Arrived& note) {
     if (!tags.empty()) { std::memcpy(tags.data(), note.bytes.get(), note.entry.bytes); }
     if (note.entry.flags == wire::handed_over) { return receives_.handed_over(source, tags); }
     if (note.entry.flags == wire::has_left) { return receives_.left(source); }
-    if (receives_.leave(source)) { up_.push_back({wire::confirmed, {}, note.entry.sequence}); }
+    const bool is_confirmed = receives_.leave(source);
+    const uint64_t told = is_confirmed ? 1 : 0;
+    if (is_confirmed || questions_ < plan_.questions) {
+        up_.push_back({wire::confirmed, {told, 0}, note.entry.sequence});
+    }
 }
 
 void World::take_at_receiver() {
@@ -83,7 +87,9 @@ void World::take_at_sender() {
     up_.pop_front();
     if (note.kind == wire::declined) { return sender_.declined(); }
     if (note.kind == wire::answer) { return hand_over_if(sender_.answered(note.count)); }
-    if (!sender_.confirmed(note.sequence, sequence_)) { return; }
+    is_asked_ = false;
+    const bool is_confirmed = note.count.messages != 0;
+    if (!is_confirmed || !sender_.confirmed(note.sequence, sequence_)) { return; }
     send_by_library(wire::has_left, {}, 0);
     returned_ = true;
 }
@@ -161,7 +167,8 @@ void World::take(const std::string& step) {
         return check_plain();
     }
     if (step == "leave") {
-        asked_back_ = true;
+        ++questions_;
+        is_asked_ = true;
         sender_.leave(sequence_);
         return send_by_library(wire::leaves, {}, 0);
     }
@@ -175,7 +182,7 @@ std::string World::state() const {
     const auto add = [&](auto value) { text += std::to_string(static_cast<long>(value)) + ' '; };
     for (const auto value :
          {static_cast<int>(sent_), static_cast<int>(sender_.phase()), static_cast<int>(sequence_),
-          cancels_, proposals_, asked_back_ ? 1 : 0, returned_ ? 1 : 0}) {
+          cancels_, proposals_, questions_, is_asked_ ? 1 : 0, returned_ ? 1 : 0}) {
         add(value);
     }
     for (const int tag : sender_.tags()) { add(tag); }

@@ -16,7 +16,7 @@ struct Plan {
     std::vector<int> messages;
     std::vector<int> receives;
     int cancels = 0;
-    bool goes_back = false;
+    int questions = 0; ///< for the way back
     int proposals = 1;
 };
 
@@ -88,7 +88,8 @@ class World {
     int proposals_ = 0;
     bool used_library_ = false;
     bool returned_ = false;
-    bool asked_back_ = false;
+    int questions_ = 0;
+    bool is_asked_ = false;
 };
 
 } // namespace nodeaware::handover_test
