@@ -64,9 +64,10 @@ namespace {
 
 class OwnCompiler {
   public:
-    OwnCompiler(const Topology& topology, int rank, const Parameters& parameters)
-        : topology_(topology), rank_(rank), node_(topology.node_of(rank)), parameters_(parameters) {
-    }
+    OwnCompiler(const Topology& topology, int rank, const Parameters& parameters,
+                const std::function<uint64_t(int)>& above)
+        : topology_(topology), rank_(rank), node_(topology.node_of(rank)), parameters_(parameters),
+          above_(above) {}
 
     OwnPart compile(const RankTraffic& traffic) {
         add_incoming(traffic);
@@ -81,7 +82,7 @@ class OwnCompiler {
   private:
     bool is_gathered(int source, int destination, uint64_t bytes) const {
         return topology_.node_of(source) != topology_.node_of(destination) &&
-               bytes <= limit(topology_, source, parameters_);
+               bytes > above_(source) && bytes <= limit(topology_, source, parameters_);
     }
 
     void add_outgoing(const RankTraffic& traffic) {
@@ -200,6 +201,7 @@ class OwnCompiler {
     const int rank_;
     const int node_;
     const Parameters& parameters_;
+    const std::function<uint64_t(int)>& above_;
     OwnPart part_;
     std::vector<Step> receives_;
     std::vector<Step> sends_;
@@ -230,8 +232,8 @@ uint64_t limit(const Topology& topology, int source, const Parameters& parameter
 }
 
 OwnPart own_part(const Topology& topology, const RankTraffic& traffic, int rank,
-                 const Parameters& parameters) {
-    return OwnCompiler(topology, rank, parameters).compile(traffic);
+                 const Parameters& parameters, const std::function<uint64_t(int)>& above) {
+    return OwnCompiler(topology, rank, parameters, above).compile(traffic);
 }
 
 Schedule node_part(const Topology& topology, int node,

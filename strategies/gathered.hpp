@@ -3,6 +3,7 @@
 #include "strategies/schedule.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,8 +43,10 @@ struct OwnPart {
     Schedule schedule;
 };
 
+/// `above`: what goes to one rank of another node in that many bytes or fewer goes by itself, as
+/// the caller has something better for it. Of the source, which both ends know.
 OwnPart own_part(const Topology& topology, const RankTraffic& traffic, int rank,
-                 const Parameters& parameters);
+                 const Parameters& parameters, const std::function<uint64_t(int source)>& above);
 
 /// What the rank of `node` does that begins last, for all: packs the contributions and sends them,
 /// from memory of its own. `contributions` are those of the ranks of the node; items are their

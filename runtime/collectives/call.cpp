@@ -1,5 +1,6 @@
 #include "runtime/collectives/call.hpp"
 
+#include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/execute.hpp"
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/communicators/self_communicator.hpp"
@@ -175,7 +176,7 @@ Reason NonblockingCall::attempt(int* result) {
                    is_persistent_ ? Form::persistent : Form::nonblocking, exchange, uniform_bytes);
     if (reason != Reason::none) { return reason; }
     if (is_persistent_) {
-        Communicator::with_context(comm_, library->world);
+        contexts::prepare(comm_);
         if (communicator->context() == nullptr ||
             communicator->obstacle(record_.operation) != Reason::none) {
             return why_not(*communicator);

@@ -1,7 +1,6 @@
 #include "runtime/collectives/mpi_transport.hpp"
 
 #include <algorithm>
-#include <new>
 
 namespace nodeaware {
 
@@ -12,14 +11,6 @@ void Exchange::clear() {
     incoming.clear();
     in_place = false;
     staged.clear();
-}
-
-template <class Work> void MpiTransport::guarded(Work work) {
-    try {
-        work();
-    } catch (const MpiError& error) { fail(error.code); } catch (const std::bad_alloc&) {
-        fail(MPI_ERR_NO_MEM);
-    }
 }
 
 void MpiTransport::reserve(size_t requests) {

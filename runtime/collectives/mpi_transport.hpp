@@ -6,6 +6,7 @@
 #include "runtime/mpi/tags.hpp"
 
 #include <functional>
+#include <new>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,17 @@ class MpiTransport {
     /// MPI_SUCCESS or the code of the first failure.
     int error() const { return error_; }
 
+  protected:
+    void fail(int code);
+    /// Runs `work` and keeps the error that it throws.
+    template <class Work> void guarded(Work work) {
+        try {
+            work();
+        } catch (const MpiError& error) { fail(error.code); } catch (const std::bad_alloc&) {
+            fail(MPI_ERR_NO_MEM);
+        }
+    }
+
   private:
     struct Pending {
         uint32_t step;
@@ -61,9 +73,6 @@ class MpiTransport {
     void begun(int code, MPI_Request request, const Pending& pending);
     FinishedStep finished_step(const Pending& pending, const MPI_Status& status, bool has_error);
     bool is_given_up(int peer) const { return memory_.given_up(topology_.node_of(peer)); }
-    void fail(int code);
-    /// Runs `work` and keeps the error that it throws.
-    template <class Work> void guarded(Work work);
 
     MPI_Comm comm_;
     const Topology& topology_;

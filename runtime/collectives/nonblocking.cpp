@@ -4,9 +4,11 @@
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/progress/activity.hpp"
+#include "runtime/requests/library.hpp"
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace nodeaware {
 
@@ -184,10 +186,18 @@ void Nonblocking::advance_locked() {
     for (const auto& operation : finished) { finish(*operation); }
 }
 
+/// Sent by this rank since the last record: those of an operation, and what travels with it.
+uint64_t Nonblocking::more_containers() {
+    if (library->mailboxes == nullptr) { return 0; }
+    const Mailboxes::Counts& counts = library->mailboxes->counts();
+    const uint64_t containers = counts.containers + counts.apart;
+    return containers - std::exchange(told_containers_, containers);
+}
+
 void Nonblocking::finish(UnderWay& operation) {
     under_way_count_.fetch_sub(1, std::memory_order_release);
     CallRecord& record = operation.record;
-    record.sent_messages = operation.exchange->messages_sent();
+    record.sent_messages = operation.exchange->messages_sent() + more_containers();
     record.sent_bytes = operation.exchange->bytes_sent();
     if (report_.wants_times()) {
         const std::chrono::duration<double> time =

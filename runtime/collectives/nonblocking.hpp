@@ -81,6 +81,7 @@ class Nonblocking : public WorkSource {
     void begin_last();
     void advance_locked();
     void finish(UnderWay& operation);
+    uint64_t more_containers();
     void start(MPI_Request request, Persistent& persistent);
     /// The communicator for messages of this rank to itself.
     MPI_Comm self();
@@ -95,6 +96,7 @@ class Nonblocking : public WorkSource {
     std::map<MPI_Request, std::unique_ptr<Persistent>> persistent_;
     MPI_Comm self_ = MPI_COMM_NULL;
     int next_tag_ = 0;
+    uint64_t told_containers_ = 0; ///< of this rank's, those that are in records
 };
 
 } // namespace nodeaware

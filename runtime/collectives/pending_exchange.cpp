@@ -6,9 +6,11 @@
 namespace nodeaware {
 
 PendingExchange::Part::Part(Schedule compiled, const NonblockingContext& context,
-                            InnerCommunicator& inner, const Exchange& exchange, uint64_t operation)
+                            InnerCommunicator& inner, const Exchange& exchange, uint64_t operation,
+                            std::shared_ptr<OperationMessages> messages)
     : schedule(std::move(compiled)), memory(schedule.arena_bytes, schedule.counters),
-      transport(inner.comm(), inner.topology(), memory, exchange, context.tags_of(operation)),
+      transport(inner, memory, exchange, context.tags_of(operation), std::move(messages),
+                operation),
       execution(schedule, transport, static_cast<uint32_t>(operation), false) {
     transport.reserve(schedule.steps.size());
 }
@@ -17,12 +19,16 @@ PendingExchange::PendingExchange(std::shared_ptr<NonblockingContext> context, Ex
                                  int error) noexcept
     : context_(std::move(context)), exchange_(std::move(exchange)),
       operation_(context_->next_operation()), error_(error) {
-    if (error_ != MPI_SUCCESS) { return; }
+    const auto& messages = context_->messages;
     try {
+        if (messages != nullptr) { messages->begin(operation_); }
+        if (error_ != MPI_SUCCESS) { return; }
         InnerCommunicator& inner = context_->inner();
-        own_part_ = gathered::own_part(inner.topology(), exchange_.traffic, inner.rank(),
-                                       context_->parameters());
-        own_.emplace(std::move(own_part_.schedule), *context_, inner, exchange_, operation_);
+        own_part_ = gathered::own_part(
+            inner.topology(), exchange_.traffic, inner.rank(), context_->parameters(),
+            [&](int source) { return messages == nullptr ? 0 : messages->most_bytes(source); });
+        own_.emplace(std::move(own_part_.schedule), *context_, inner, exchange_, operation_,
+                     messages);
         messages_sent_ = own_->schedule.node_messages_sent;
         bytes_sent_ = own_->schedule.node_bytes_sent;
     } catch (const std::bad_alloc&) {
@@ -30,6 +36,10 @@ PendingExchange::PendingExchange(std::shared_ptr<NonblockingContext> context, Ex
         own_.reset();
         own_part_ = {};
     }
+}
+
+PendingExchange::~PendingExchange() {
+    if (context_->messages != nullptr) { context_->messages->over(operation_); }
 }
 
 bool PendingExchange::progress() {
@@ -50,8 +60,12 @@ bool PendingExchange::begin() {
         for (const Step& step : own_->schedule.prologue) {
             own_->transport.pack(step.item, step.offset, step.bytes, packed + step.arena);
         }
+        own_->execution.progress(); // sends
+        messages_sent_ -= own_->transport.gathered();
+        bytes_sent_ -= own_->transport.gathered_bytes();
     }
     is_last_ = context_->contributions().arrive(operation_);
+    if (is_last_ && context_->messages != nullptr) { context_->messages->all_have_sent(); }
     return true;
 }
 
@@ -60,7 +74,7 @@ void PendingExchange::send_for_all() {
     try {
         take();
     } catch (const std::bad_alloc&) { return; }
-    Execution<MpiTransport>::run_prologue(for_all_->schedule, for_all_->transport);
+    Execution<GatheringTransport>::run_prologue(for_all_->schedule, for_all_->transport);
     context_->contributions().release(operation_);
     messages_sent_ += for_all_->schedule.node_messages_sent;
     bytes_sent_ += for_all_->schedule.node_bytes_sent;
@@ -82,7 +96,7 @@ void PendingExchange::take() {
         lists.push_back(std::move(list));
     }
     for_all_.emplace(gathered::node_part(topology, node, lists), *context_, inner, contributed_,
-                     operation_);
+                     operation_, nullptr);
 }
 
 int PendingExchange::error() const {

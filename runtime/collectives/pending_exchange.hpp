@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/collectives/gathering_transport.hpp"
 #include "runtime/communicators/nonblocking_context.hpp"
 
 #include <memory>
@@ -12,12 +12,14 @@ namespace nodeaware {
 /// it begins; see strategies/gathered.hpp. The rest concerns this rank alone, and waits until
 /// somebody calls progress(). The operation begins with the first call, at once unless something
 /// has run out: room for contributions, see Contributions, or memory; then with one of the next.
+/// Small messages to other nodes go by OperationMessages, where there are any.
 class PendingExchange {
   public:
     /// Takes the number of the operation. With an `error`, and where memory runs out, the operation
     /// fails on this rank; it begins nevertheless, with nothing to say, for others need that.
     PendingExchange(std::shared_ptr<NonblockingContext> context, Exchange exchange,
                     int error) noexcept;
+    ~PendingExchange();
     PendingExchange(const PendingExchange&) = delete;
     PendingExchange& operator=(const PendingExchange&) = delete;
 
@@ -34,11 +36,12 @@ class PendingExchange {
     /// A schedule and what executes it.
     struct Part {
         Part(Schedule compiled, const NonblockingContext& context, InnerCommunicator& inner,
-             const Exchange& exchange, uint64_t operation);
+             const Exchange& exchange, uint64_t operation,
+             std::shared_ptr<OperationMessages> messages);
         Schedule schedule;
         OwnMemory memory;
-        MpiTransport transport;
-        Execution<MpiTransport> execution;
+        GatheringTransport transport;
+        Execution<GatheringTransport> execution;
     };
 
     bool begin();

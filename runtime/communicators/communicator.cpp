@@ -144,11 +144,12 @@ Communicator::~Communicator() {
 
 /// All ranks have made the same nonblocking calls on the communicator before this collective one,
 /// so if one of them waits here all do.
-void Communicator::meeting(MPI_Comm comm, const World& world) {
+Communicator* Communicator::meeting(MPI_Comm comm, const World& world) {
     void* kept = nullptr;
     int found = 0;
     MPI_CALL(Comm_get_attr, comm, keyval, &kept, &found);
-    if (found != 0 && static_cast<Communicator*>(kept)->is_waiting_) { with_context(comm, world); }
+    const bool is_wanted = found != 0 && static_cast<Communicator*>(kept)->is_waiting_;
+    return is_wanted ? &with_context(comm, world) : nullptr;
 }
 
 Reason Communicator::look(MPI_Comm comm, const World& world) {

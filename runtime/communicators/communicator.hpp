@@ -71,7 +71,8 @@ class Communicator {
     /// A nonblocking operation would have liked a context: one is made in the next collective call
     /// that is a meeting().
     void wait_for_meeting();
-    static void meeting(MPI_Comm comm, const World& world);
+    /// nullptr if nothing waits for one.
+    static Communicator* meeting(MPI_Comm comm, const World& world);
     const Neighbors& neighbors(MPI_Comm comm, Operation operation);
     Selection& selection() { return selection_; }
 

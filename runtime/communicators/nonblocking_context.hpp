@@ -9,6 +9,8 @@
 
 namespace nodeaware {
 
+class OperationMessages;
+
 /// What the nonblocking operations of one communicator use: tags of their own, and memory that the
 /// ranks of a node share. Operations on one communicator begin in the same order on all ranks, so
 /// their numbers tell them apart; those of different communicators do not, so each has a context.
@@ -26,10 +28,14 @@ class NonblockingContext {
     NonblockingContext& operator=(const NonblockingContext&) = delete;
 
     InnerCommunicator& inner() { return *inner_; }
+    const std::shared_ptr<InnerCommunicator>& shared_inner() const { return inner_; }
     const Parameters& parameters() const { return parameters_; }
     Contributions& contributions() { return contributions_; }
     uint64_t next_operation() { return operations_++; }
     tags::Tags tags_of(uint64_t operation) const;
+
+    /// By mailboxes, if the job has them.
+    std::shared_ptr<OperationMessages> messages;
 
   private:
     std::shared_ptr<InnerCommunicator> inner_;

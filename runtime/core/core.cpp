@@ -1,6 +1,7 @@
 // The core of the library for one MPI: the hooks that the preloaded library calls.
 
 #include "runtime/collectives/call.hpp"
+#include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/core/guarded.hpp"
@@ -15,17 +16,6 @@
 #include <tuple>
 
 namespace nodeaware {
-
-Library::Library(World discovered) : world(std::move(discovered)) {
-    progress.set_oversubscribed(world.oversubscribed);
-    nonblocking = std::make_unique<Nonblocking>(report, requests);
-    progress.add(*nonblocking);
-    if (!MessageLayer::is_wanted(world)) { return; }
-    messages = std::make_unique<MessageLayer>(world, requests, progress);
-    progress.add(*messages);
-}
-
-Library::~Library() = default;
 
 namespace {
 
@@ -100,6 +90,7 @@ void before_blocking() {
 }
 
 void memory_shared() {
+    if (library->mailboxes != nullptr) { library->mailboxes->send_at_once(); }
     if (library->messages != nullptr) { library->messages->memory_shared(); }
 }
 
@@ -113,7 +104,7 @@ void before_meeting() {
 int meeting(abi::MPI_Comm comm, int result) {
     if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return result; }
     const int code = p2p::guarded(native(comm), [&] {
-        Communicator::meeting(native(comm), library->world);
+        contexts::meeting(native(comm));
         return MPI_SUCCESS;
     });
     return code == MPI_SUCCESS ? result : code;
@@ -126,7 +117,7 @@ int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
         if (library->messages != nullptr) { library->messages->created(native(parent), made); }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
-        if (topology != MPI_UNDEFINED) { Communicator::with_context(made, library->world); }
+        if (topology != MPI_UNDEFINED) { contexts::prepare(made); }
         return MPI_SUCCESS;
     });
 }
@@ -180,9 +171,7 @@ void begin_activity() {
 
 void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
-    guarded([&] {
-        if (library->messages != nullptr) { library->messages->close(); }
-    });
+    library->close();
     p2p::layer = nullptr;
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
@@ -211,7 +200,7 @@ bool start(void (*then)()) {
         Communicator::open();
         library = new Library(std::move(world));
         library->report.open(library->world);
-        Communicator::with_context(MPI_COMM_WORLD, library->world);
+        contexts::prepare(MPI_COMM_WORLD);
         int keyval = MPI_KEYVAL_INVALID;
         MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, end, &keyval, nullptr);
         MPI_CALL(Comm_set_attr, MPI_COMM_SELF, keyval, nullptr);

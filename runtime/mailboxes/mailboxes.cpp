@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <set>
 #include <utility>
 
 namespace nodeaware {
@@ -53,6 +54,27 @@ void take_back(MPI_Request request) {
 }
 
 } // namespace
+
+double a_few_messages(const World& world) {
+    return 20 * world.options.parameters.costs.protocols[0].latency;
+}
+
+double automatic_batch_timeout(const World& world) {
+    return std::max(a_few_messages(world), world.oversubscribed ? 20e-3 : 100e-6);
+}
+
+bool Mailboxes::are_wanted(const World& world) {
+    const auto is_native = [&](Operation operation) {
+        return world.options.choice(operation).kind == Choice::Kind::native;
+    };
+    bool all_native = true;
+    for (size_t i = static_cast<size_t>(Operation::ialltoall); i < operation_count; ++i) {
+        all_native = all_native && is_native(static_cast<Operation>(i));
+    }
+    const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
+    return !all_native && !world.threads_at_once && nodes.size() > 1 &&
+           nodes.size() < world.node_of.size();
+}
 
 std::shared_ptr<Mailboxes> Mailboxes::create(const World& world) {
     Communicator& communicator = Communicator::of(MPI_COMM_WORLD, world);
@@ -159,10 +181,11 @@ void Mailboxes::close(Progress& progress) {
     for (Kept& kept : kept_) { take_back(kept.request); }
     kept_.clear();
     is_closing_ = false;
+    is_closed_ = true;
 }
 
 bool Mailboxes::is_busy() const {
-    return is_closing_ || expects_messages_ || mates_.anybody_takes_part() || !outgoing_.empty() ||
+    return is_closing_ || expecting_ > 0 || mates_.anybody_takes_part() || !outgoing_.empty() ||
            incoming_cells_.granted() > 0;
 }
 
@@ -217,6 +240,7 @@ void Mailboxes::looks_no_more() {
 }
 
 void Mailboxes::before_blocking() {
+    if (is_closed_) { return; }
     for (const Unsent& unsent : unsent_) { try_to_send(unsent.node, unsent.generation); }
     for (int other = 0; other < topology_.nodes() - 1; ++other) { send_put_back(other); }
     forget_sent();

@@ -26,6 +26,13 @@
 
 namespace nodeaware {
 
+/// Seconds that about twenty messages take: what waits for others in vain should not take much
+/// longer than by itself.
+double a_few_messages(const World& world);
+/// Seconds that a message waits for others where nothing is known of these: ranks of a node are not
+/// expected to be further apart.
+double automatic_batch_timeout(const World& world);
+
 /// One message per node pair for small messages of all ranks of a node, without a rank that others
 /// wait for.
 ///
@@ -45,6 +52,8 @@ class Mailboxes : public WorkSource {
     /// Collective over MPI_COMM_WORLD. nullptr, on all ranks, if a communicator or shared memory
     /// could not be had. Throws MpiError.
     static std::shared_ptr<Mailboxes> create(const World& world);
+    /// False if nothing that this job may do would use them. One thread at a time does.
+    static bool are_wanted(const World& world);
     ~Mailboxes() override;
 
     /// Whom messages are for: an engine, which has the same name on all of its ranks.
@@ -70,12 +79,14 @@ class Mailboxes : public WorkSource {
     /// Puts a message into the cell for the node of `destination` (rank in MPI_COMM_WORLD):
     /// `write(where)` writes its bytes. Messages of one `kind` are sent again and again. It leaves
     /// after `patience` seconds at the latest, if somebody looks. False if there is no room: it has
-    /// to go another way.
+    /// to go another way. `awaits_others`: somebody of this node will say that others_are_in(),
+    /// and not to wait for that is only worth it for a container that is known.
     template <class Write>
     bool put(Name name, int destination, uint64_t kind, uint64_t bytes, double patience,
-             Write write) {
+             Write write, bool awaits_others = false) {
         const auto place = reserve(destination, bytes, patience);
         if (!place) { return false; }
+        if (awaits_others) { outgoing_cells_.await_others(*place); }
         std::byte* const at = outgoing_cells_.at(*place);
         container::Item item{name, static_cast<uint32_t>(topology_.local_of(destination)),
                              static_cast<uint32_t>(bytes)};
@@ -92,6 +103,9 @@ class Mailboxes : public WorkSource {
         note_put(name, *place, patience);
         return true;
     }
+
+    /// All ranks of this node have put in what they were awaited with: it leaves now.
+    void others_are_in();
 
     /// A batch that this rank sends again and again to ranks of a communicator with those `members`
     /// (ranks in MPI_COMM_WORLD), for its node to know. For each node the largest counts.
@@ -114,8 +128,9 @@ class Mailboxes : public WorkSource {
     /// The memory is in use until the request is complete.
     MPI_Request begin_send(const std::vector<std::byte>& framed, int destination) const;
 
-    /// Messages may come to this rank at any time from now on, or not.
-    void expect(bool messages) { expects_messages_ = messages; }
+    /// Messages may come to this rank at any time from now on (1), or no more for whoever has said
+    /// so (-1).
+    void expect(int by) { expecting_ += by; }
     /// Takes what has come for this rank.
     void receive_some();
     /// Takes what has landed for this rank.
@@ -133,6 +148,8 @@ class Mailboxes : public WorkSource {
     void has_looked(bool in_vain) override;
     /// Sends what this rank has put in and has not left.
     void before_blocking() override;
+    /// From now on no message waits for others.
+    void send_at_once() { sends_at_once_ = true; }
     /// Collective over MPI_COMM_WORLD, at the end: serves others until nobody has anything left.
     void close(Progress& progress);
 
@@ -225,7 +242,9 @@ class Mailboxes : public WorkSource {
     std::map<Name, Addressee*> addressees_;
     EarlyMessages early_;
     bool is_closing_ = false;
-    bool expects_messages_ = false;
+    bool is_closed_ = false;
+    bool sends_at_once_ = false;
+    int expecting_ = 0;
     double waiting_since_ = 0;        ///< 0: does not wait
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;

@@ -68,7 +68,8 @@ batches::Forecast Mailboxes::forecast() const {
 std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t bytes,
                                                        double patience) {
     // Callbacks of the application run inside a function of MPI, which blocks afterwards.
-    if (activity.blocking_calls.load(std::memory_order_relaxed) > 0) { return std::nullopt; }
+    const bool is_inside = activity.blocking_calls.load(std::memory_order_relaxed) > 0;
+    if (is_inside || sends_at_once_) { return std::nullopt; }
     looks_no_more();
     if (unsent_.size() == unsent_.capacity()) { unsent_.reserve(2 * unsent_.size() + 64); }
     const int other = other_of(topology_.node_of(destination));
@@ -242,9 +243,9 @@ void Mailboxes::close_ready() {
         const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
         const bool is_overdue = times.leaves_at != 0 && now() > times.leaves_at;
         const bool all_wait = times.now != 0 && mates_.all_wait(times.now);
-        const bool is_held_up = all_wait && mates_.is_held_up(times.now, [&](int rank) {
-            return expected_.of(other, rank).messages > 0;
-        });
+        const auto may_have = [&](int rank) { return expected_.of(other, rank).messages > 0; };
+        const bool is_held_up = all_wait && (outgoing_cells_.awaits_others(other, *generation) ||
+                                             mates_.is_held_up(times.now, may_have));
         const bool is_held = is_held_up && outgoing_cells_.hold(other, *generation);
         const bool is_held_in_vain = is_held && (is_overdue || now() > times.now + longest_hold);
         const bool is_complete = all_wait && (!is_held || is_held_in_vain);
@@ -262,6 +263,19 @@ void Mailboxes::close_ready() {
         }
     }
     if (has_closed) { mates_.closed(late); }
+}
+
+void Mailboxes::others_are_in() {
+    for (int i = 0; i < topology_.nodes() - 1; ++i) {
+        const int other = (i + local_) % (topology_.nodes() - 1);
+        const auto generation = outgoing_cells_.collecting(other);
+        if (!generation || !outgoing_cells_.awaits_others(other, *generation)) { continue; }
+        try {
+            close_and_send(other, *generation, true);
+        } catch (const MpiError&) { // left to the next look
+        } catch (const std::bad_alloc&) {}
+    }
+    forget_sent();
 }
 
 /// Another rank that waits may send a container there, and this one may not.

@@ -44,6 +44,11 @@ class OutgoingCells {
     std::optional<Place> reserve(int node, uint32_t bytes, const Times& times,
                                  std::optional<uint32_t>* full);
     std::byte* at(const Place& place) const;
+    /// Others will put more in, and one of them says when that is done. Before commit().
+    void await_others(const Place& place) { cell(place.node, place.generation).awaits.store(1); }
+    bool awaits_others(int node, uint32_t generation) const {
+        return cell(node, generation).awaits.load(std::memory_order_relaxed) != 0;
+    }
     /// `signature`: of what was written. Those of a container are added up.
     void commit(const Place& place, uint64_t signature);
 
@@ -97,6 +102,7 @@ class OutgoingCells {
         std::atomic<uint64_t> passed{0}; ///< a signature that was known, and not heeded
         std::atomic<uint64_t> held{0};   ///< the signature with which it was held first
         std::atomic<double> kept{0};
+        std::atomic<uint32_t> awaits{0};
     };
     struct alignas(64) Ring {
         std::atomic<uint32_t> current{0}; ///< generation

@@ -156,7 +156,7 @@ void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry,
 
 bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry, int destination) {
     const uint64_t bytes = wire::size_of(entry) - sizeof entry;
-    if (sends_at_once_ || owner_ == nullptr || bytes > settings_.most_gathered) { return false; }
+    if (owner_ == nullptr || bytes > settings_.most_gathered) { return false; }
     if (!owner_->is_learned(destination)) { return false; }
     const auto from = static_cast<uint64_t>(settings_.rank);
     const uint64_t kind = mix(from, entry.bytes); // tags may be new each time

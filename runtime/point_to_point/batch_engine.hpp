@@ -120,8 +120,6 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// Opens receives for messages that go straight, and tells senders that wait for their receives
     /// that these are posted.
     void flush();
-    /// From now on no message waits for others.
-    void send_at_once() { sends_at_once_ = true; }
     bool has_unsent() const { return unsent_ > 0; }
     void take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) override;
     void left(bool is_late) override;
@@ -210,7 +208,6 @@ class BatchEngine final : public Mailboxes::Addressee {
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
-    bool sends_at_once_ = false;
     bool wants_back_ = false;
     Counts counts_;
     bool is_reported_ = false;

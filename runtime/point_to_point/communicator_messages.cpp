@@ -20,15 +20,7 @@ constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
 constexpr double surely_faster = 0.9;
 
-double a_few_messages(const World& world) {
-    return 20 * world.options.parameters.costs.protocols[0].latency;
-}
-
 } // namespace
-
-double automatic_batch_timeout(const World& world) {
-    return std::max(a_few_messages(world), world.oversubscribed ? 20e-3 : 100e-6);
-}
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
                                            MessageLayer& layer)

@@ -14,10 +14,6 @@ namespace nodeaware {
 
 class MessageLayer;
 
-/// How long a contribution waits for others if nothing else is asked for (seconds): the time of a
-/// few messages, and with more ranks than cores time for all of them to run.
-double automatic_batch_timeout(const World& world);
-
 /// Point-to-point messages of one communicator. This rank learns what it sends again and again.
 /// Where gathering that with what other ranks of its node send is thought to pay, it proposes to
 /// the receivers to hand their connections over to the library (BatchEngine), and asks for them

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
+#include <utility>
 
 namespace nodeaware {
 
@@ -28,14 +28,13 @@ bool MessageLayer::is_wanted(const World& world) {
     if (world.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
         return false;
     }
-    const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
-    return !world.threads_at_once && nodes.size() > 1 && nodes.size() < world.node_of.size();
+    return Mailboxes::are_wanted(world);
 }
 
-MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress)
-    : requests(requests), progress(progress), world_(world), mailboxes_(Mailboxes::create(world)) {
+MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress,
+                           std::shared_ptr<Mailboxes> mailboxes)
+    : requests(requests), progress(progress), world_(world), mailboxes_(std::move(mailboxes)) {
     if (mailboxes_ == nullptr) { return; }
-    progress.add(*mailboxes_);
     Communicator& communicator = Communicator::of(MPI_COMM_WORLD, world);
     communicator.name = name_of_world;
     const MPI_Comm comm = communicator.inner().second_comm();
@@ -43,30 +42,23 @@ MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& pro
 }
 
 MessageLayer::~MessageLayer() {
-    if (mailboxes_ != nullptr) { progress.remove(*mailboxes_); }
     if (self_ != MPI_COMM_NULL) { mpi.Comm_free(&self_); }
 }
 
+void MessageLayer::send_all() {
+    progress.wait_until([&] {
+        return detached.empty() &&
+               std::all_of(engines_.begin(), engines_.end(),
+                           [](const auto& engine) { return engine->has_sent(); });
+    });
+}
+
 void MessageLayer::close() {
-    std::optional<MpiError> failed;
-    try {
-        progress.before_blocking();
-        progress.wait_until([&] {
-            return detached.empty() &&
-                   std::all_of(engines_.begin(), engines_.end(),
-                               [](const auto& engine) { return engine->has_sent(); });
-        });
-    } catch (const MpiError& error) { failed = error; } // others wait for this rank
-    if (mailboxes_ != nullptr) {
-        mailboxes_->close(progress);
-        message_counts::add(mailboxes_->counts());
-    }
     for (const auto& known : known_) {
         if (const auto engine = known.lock()) { engine->report(); }
     }
     engines_.clear();
     requests.free_kept();
-    if (failed) { throw MpiError(*failed); }
 }
 
 MPI_Comm MessageLayer::self() {
@@ -121,7 +113,6 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
 
 void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
     if (std::find(engines_.begin(), engines_.end(), engine) != engines_.end()) { return; }
-    if (memory_is_shared_) { engine->send_at_once(); }
     engines_.push_back(engine);
     std::erase_if(known_, [](const auto& known) { return known.expired(); });
     known_.push_back(engine);
@@ -144,11 +135,6 @@ void MessageLayer::before_meeting() {
     });
 }
 
-void MessageLayer::memory_shared() {
-    memory_is_shared_ = true;
-    for (const auto& engine : engines_) { engine->send_at_once(); }
-}
-
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
 
 void MessageLayer::advance() {
@@ -163,9 +149,11 @@ void MessageLayer::advance() {
     detached.advance();
 }
 
-void MessageLayer::count_engines() const {
-    mailboxes_->expect(!engines_.empty());
-    activity.pending_work.store(static_cast<int>(engines_.size()), std::memory_order_relaxed);
+void MessageLayer::count_engines() {
+    const auto count = static_cast<int>(engines_.size());
+    const int more = count - std::exchange(counted_engines_, count);
+    mailboxes_->expect(more);
+    activity.pending_work.fetch_add(more, std::memory_order_relaxed);
 }
 
 } // namespace nodeaware

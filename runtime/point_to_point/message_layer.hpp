@@ -15,13 +15,17 @@ namespace nodeaware {
 /// the engines that move messages. One thread calls at a time.
 class MessageLayer : public WorkSource {
   public:
-    /// Collective over MPI_COMM_WORLD.
-    MessageLayer(const World& world, Requests& requests, Progress& progress);
+    /// Collective over MPI_COMM_WORLD. `mailboxes`: nullptr, on all ranks: the system has refused
+    /// them.
+    MessageLayer(const World& world, Requests& requests, Progress& progress,
+                 std::shared_ptr<Mailboxes> mailboxes);
     ~MessageLayer() override;
 
     /// False if point-to-point calls of this job are of no interest.
     static bool is_wanted(const World& world);
-    /// Before MPI_Finalize, collective: sends all that is left.
+    // Before MPI_Finalize: waits until what this rank has sent has left. Then, when nothing comes
+    // any more, the end. Throw MpiError.
+    void send_all();
     void close();
 
     const World& world() const { return world_; }
@@ -45,7 +49,7 @@ class MessageLayer : public WorkSource {
     void before_meeting();
     /// The program makes memory that ranks share: they may learn from it that a message was sent,
     /// and wait for it outside of MPI. So from now on none waits for others.
-    void memory_shared();
+    void memory_shared() { memory_is_shared_ = true; }
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
@@ -64,7 +68,6 @@ class MessageLayer : public WorkSource {
     std::map<MPI_Message, Probed>& probed() { return probed_; }
 
     MPI_Comm self();
-    /// nullptr, on all ranks: the system has refused them.
     const std::shared_ptr<Mailboxes>& mailboxes() const { return mailboxes_; }
     const std::shared_ptr<StraightMessages>& payloads() const { return payloads_; }
     bool memory_is_shared() const { return memory_is_shared_; }
@@ -72,7 +75,7 @@ class MessageLayer : public WorkSource {
     void activate(const std::shared_ptr<BatchEngine>& engine);
 
   private:
-    void count_engines() const;
+    void count_engines();
 
     const World& world_;
     std::shared_ptr<Mailboxes> mailboxes_;
@@ -83,7 +86,8 @@ class MessageLayer : public WorkSource {
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr
     uint64_t freed_before_last_ = 0;
     std::vector<std::shared_ptr<BatchEngine>> engines_; ///< that have something to look after
-    std::vector<std::weak_ptr<BatchEngine>> known_;     ///< that ever had
+    int counted_engines_ = 0;
+    std::vector<std::weak_ptr<BatchEngine>> known_; ///< that ever had
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
 };

@@ -9,6 +9,7 @@
 
 namespace nodeaware {
 
+class Mailboxes;
 class MessageLayer;
 class Nonblocking;
 
@@ -19,11 +20,14 @@ struct Library {
     ~Library();
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
+    /// Before MPI_Finalize, collective: serves others until nobody has anything left to send.
+    void close();
 
     World world;
     Report report;
     Progress progress;
     Requests requests;
+    std::shared_ptr<Mailboxes> mailboxes; ///< nullptr: not wanted, or, on all ranks, not to be had
     std::unique_ptr<Nonblocking> nonblocking;
     std::unique_ptr<MessageLayer> messages; ///< nullptr: point-to-point calls are not seen
 };

@@ -1,0 +1,97 @@
+#include "runtime/collectives/operation_messages.hpp"
+
+#include "runtime/job/log.hpp"
+#include "runtime/progress/activity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace nodeaware {
+
+namespace {
+
+/// Names that this rank knows of. Those who share a new one take a number that is new to all of
+/// them.
+int names = 0;
+
+Mailboxes::Name name_of(const std::vector<int>& members, int number) {
+    constexpr uint64_t operations = 0x6f70657261746573; // not those of point-to-point messages
+    uint64_t name = mix(operations, static_cast<uint64_t>(number));
+    for (const int member : members) { name = mix(name, static_cast<uint64_t>(member)); }
+    return name;
+}
+
+} // namespace
+
+std::shared_ptr<OperationMessages> OperationMessages::create(NonblockingContext& context,
+                                                             std::shared_ptr<Mailboxes> mailboxes,
+                                                             double patience) {
+    std::shared_ptr<OperationMessages> made;
+    try {
+        made = std::shared_ptr<OperationMessages>(new OperationMessages(
+            context.shared_inner(), context.parameters(), std::move(mailboxes), patience));
+    } catch (const std::bad_alloc&) { made = nullptr; }
+    const std::array<int, 2> mine = {made != nullptr ? 1 : 0, -names};
+    std::array<int, 2> least{};
+    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN, context.inner().comm());
+    names = 1 - least[1];
+    if (least[0] == 0) { return nullptr; }
+    // Nothing is taken from a mailbox before that.
+    made->name_ = name_of(made->members_, names);
+    made->mailboxes_->add(made->name_, *made);
+    return made;
+}
+
+OperationMessages::OperationMessages(std::shared_ptr<InnerCommunicator> inner,
+                                     const Parameters& parameters,
+                                     std::shared_ptr<Mailboxes> mailboxes, double patience)
+    : inner_(std::move(inner)), parameters_(parameters), mailboxes_(std::move(mailboxes)),
+      patience_(patience), members_(inner_->members()), rank_(inner_->rank()) {}
+
+OperationMessages::~OperationMessages() {
+    mailboxes_->remove(name_);
+    if (!is_open_) { return; }
+    // Nobody asks this rank to let them go before it blocks elsewhere.
+    if (unsent_ > 0) { mailboxes_->before_blocking(); }
+    mailboxes_->takes_part(-1);
+    mailboxes_->expect(-1);
+    activity.pending_work.fetch_sub(1, std::memory_order_relaxed);
+}
+
+uint64_t OperationMessages::most_bytes(int source) const {
+    const uint64_t most = mailboxes_->most_bytes() - sizeof(Header) - sizeof(uint64_t);
+    return std::min(most, gathered::limit(inner_->topology(), source, parameters_));
+}
+
+void OperationMessages::begin(uint64_t operation) {
+    next_ = operation + 1;
+    if (!is_open_) {
+        is_open_ = true;
+        mailboxes_->takes_part(1);
+        mailboxes_->expect(1);
+        activity.pending_work.fetch_add(1, std::memory_order_relaxed);
+    }
+    operations_.try_emplace(operation);
+}
+
+OperationMessages::Arrived OperationMessages::take(uint64_t operation, int source,
+                                                   uint32_t number) {
+    const auto messages = operations_.find(operation);
+    if (messages == operations_.end()) { return {}; }
+    const auto found = messages->second.find({source, number});
+    return found == messages->second.end() ? Arrived{} : std::exchange(found->second, {});
+}
+
+/// What has come twice is dropped: it is here, or has been taken, or its operation is over.
+void OperationMessages::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {
+    Header header;
+    if (size < sizeof header) { return; }
+    std::memcpy(&header, bytes.get(), sizeof header);
+    if (header.operation < next_ && operations_.count(header.operation) == 0) { return; }
+    operations_[header.operation].try_emplace(
+        {header.source, header.number},
+        Arrived{{bytes, bytes.get() + sizeof header}, header.bytes});
+}
+
+} // namespace nodeaware

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "runtime/communicators/nonblocking_context.hpp"
+#include "runtime/mailboxes/mailboxes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace nodeaware {
+
+/// The small messages between nodes of the nonblocking operations of one communicator. They travel
+/// with all others of the node, see Mailboxes, and may come before their operation begins here, in
+/// any order, and twice.
+class OperationMessages final : public Mailboxes::Addressee {
+  public:
+    /// Collective over the communicator of the context; nullptr, on all ranks, if memory has run
+    /// out on one. Throws MpiError.
+    static std::shared_ptr<OperationMessages>
+    create(NonblockingContext& context, std::shared_ptr<Mailboxes> mailboxes, double patience);
+    ~OperationMessages();
+    OperationMessages(const OperationMessages&) = delete;
+    OperationMessages& operator=(const OperationMessages&) = delete;
+
+    /// The largest message of a rank of the communicator that travels so; both ends know it.
+    uint64_t most_bytes(int source) const;
+
+    /// The next operation has this number, and messages are taken until it is over. Throws
+    /// std::bad_alloc; then they are dropped.
+    void begin(uint64_t operation);
+    void over(uint64_t operation) { operations_.erase(operation); }
+
+    /// Sends message `number` of those of the operation from this rank to the destination:
+    /// `write(where)` writes its bytes. Throws MpiError and std::bad_alloc.
+    template <class Write>
+    void send(uint64_t operation, int destination, uint32_t number, uint64_t bytes, Write write) {
+        const Header header{operation, rank_, number, bytes};
+        const auto write_all = [&](std::byte* where) {
+            std::memcpy(where, &header, sizeof header);
+            write(where + sizeof header);
+        };
+        const int world = members_[static_cast<size_t>(destination)];
+        const uint64_t kind = mix(mix(static_cast<uint64_t>(rank_), number), bytes);
+        const uint64_t size = container::padded(sizeof header + bytes);
+        if (mailboxes_->put(name_, world, kind, size, patience_, write_all, true)) {
+            ++unsent_;
+            return;
+        }
+        std::span<std::byte> at;
+        std::vector<std::byte> framed = Mailboxes::framed(name_, size, &at);
+        write_all(at.data());
+        mailboxes_->send(std::move(framed), world);
+    }
+    /// All ranks of this node have sent what they have to send.
+    void all_have_sent() { mailboxes_->others_are_in(); }
+
+    struct Arrived {
+        std::shared_ptr<const std::byte> bytes; ///< nullptr: it has not come
+        uint64_t size = 0;
+    };
+    /// A message, once.
+    Arrived take(uint64_t operation, int source, uint32_t number);
+
+    void take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) override;
+    void left(bool /*is_late*/) override { --unsent_; }
+
+  private:
+    struct Header {
+        uint64_t operation = 0;
+        int32_t source = 0;
+        uint32_t number = 0;
+        uint64_t bytes = 0;
+    };
+    using Place = std::pair<int, uint32_t>; ///< source, number
+    /// Without bytes: it has been taken.
+    using Messages = std::map<Place, Arrived>;
+
+    OperationMessages(std::shared_ptr<InnerCommunicator> inner, const Parameters& parameters,
+                      std::shared_ptr<Mailboxes> mailboxes, double patience);
+
+    std::shared_ptr<InnerCommunicator> inner_;
+    Parameters parameters_;
+    std::shared_ptr<Mailboxes> mailboxes_;
+    const double patience_;
+    const std::vector<int>& members_; ///< ranks in MPI_COMM_WORLD
+    const int rank_;
+    Mailboxes::Name name_ = 0;
+    bool is_open_ = false;
+    uint64_t next_ = 0;                       ///< operation to begin
+    std::map<uint64_t, Messages> operations_; ///< that are not over
+    uint64_t unsent_ = 0;                     ///< in containers that have not left
+};
+
+} // namespace nodeaware
