@@ -2,6 +2,8 @@
 
 #include "runtime/job/log.hpp"
 #include "runtime/progress/activity.hpp"
+#include "runtime/progress/clock.hpp"
+#include "runtime/requests/library.hpp"
 
 #include <algorithm>
 #include <array>
@@ -64,7 +66,20 @@ uint64_t OperationMessages::most_bytes(int source) const {
     return std::min(most, gathered::limit(inner_->topology(), source, parameters_));
 }
 
-void OperationMessages::begin(uint64_t operation) {
+/// As if every rank of this node sent as much to each node.
+double OperationMessages::most_gain(const Exchange& exchange) const {
+    const Topology& topology = inner_->topology();
+    const int node = topology.node_of(rank_);
+    std::vector<int> messages(static_cast<size_t>(topology.nodes()));
+    int most = 0;
+    for (const Outgoing& message : exchange.traffic.outgoing) {
+        const int other = topology.node_of(message.peer);
+        if (other != node) { most = std::max(most, ++messages[static_cast<size_t>(other)]); }
+    }
+    return most * topology.ranks_on(node);
+}
+
+void OperationMessages::begin(uint64_t operation, const Exchange& exchange) {
     next_ = operation + 1;
     if (!is_open_) {
         is_open_ = true;
@@ -73,6 +88,10 @@ void OperationMessages::begin(uint64_t operation) {
         activity.pending_work.fetch_add(1, std::memory_order_relaxed);
     }
     operations_.try_emplace(operation);
+    GatheringFeedback& feedback = feedback_[static_cast<size_t>(exchange.operation)];
+    const Choice& choice = library->world.options.choice(exchange.operation);
+    const bool is_better = feedback.begin(now(), most_gain(exchange));
+    gathers_ = is_better || choice.kind == Choice::Kind::fixed;
 }
 
 OperationMessages::Arrived OperationMessages::take(uint64_t operation, int source,

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "runtime/collectives/gathering_feedback.hpp"
 #include "runtime/communicators/nonblocking_context.hpp"
 #include "runtime/mailboxes/mailboxes.hpp"
+#include "runtime/memory/exchange.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,7 +35,7 @@ class OperationMessages final : public Mailboxes::Addressee {
 
     /// The next operation has this number, and messages are taken until it is over. Throws
     /// std::bad_alloc; then they are dropped.
-    void begin(uint64_t operation);
+    void begin(uint64_t operation, const Exchange& exchange);
     void over(uint64_t operation) { operations_.erase(operation); }
 
     /// Sends message `number` of those of the operation from this rank to the destination:
@@ -47,7 +50,8 @@ class OperationMessages final : public Mailboxes::Addressee {
         const int world = members_[static_cast<size_t>(destination)];
         const uint64_t kind = mix(mix(static_cast<uint64_t>(rank_), number), bytes);
         const uint64_t size = container::padded(sizeof header + bytes);
-        if (mailboxes_->put(name_, world, kind, size, patience_, write_all, true)) {
+        const bool may_put = gathers_ && (is_time_to_look(operation) || mailboxes_->gathers(world));
+        if (may_put && mailboxes_->put(name_, world, kind, size, patience_, write_all, true)) {
             ++unsent_;
             return;
         }
@@ -80,6 +84,10 @@ class OperationMessages final : public Mailboxes::Addressee {
     /// Without bytes: it has been taken.
     using Messages = std::map<Place, Arrived>;
 
+    /// What goes straight, for there was nothing to gather, may find others now.
+    static bool is_time_to_look(uint64_t operation) { return operation % 16 == 0; }
+    double most_gain(const Exchange& exchange) const;
+
     OperationMessages(std::shared_ptr<InnerCommunicator> inner, const Parameters& parameters,
                       std::shared_ptr<Mailboxes> mailboxes, double patience);
 
@@ -91,6 +99,8 @@ class OperationMessages final : public Mailboxes::Addressee {
     const int rank_;
     Mailboxes::Name name_ = 0;
     bool is_open_ = false;
+    std::array<GatheringFeedback, operation_count> feedback_;
+    bool gathers_ = true;                     ///< the operation that has begun last
     uint64_t next_ = 0;                       ///< operation to begin
     std::map<uint64_t, Messages> operations_; ///< that are not over
     uint64_t unsent_ = 0;                     ///< in containers that have not left

@@ -21,7 +21,7 @@ PendingExchange::PendingExchange(std::shared_ptr<NonblockingContext> context, Ex
       operation_(context_->next_operation()), error_(error) {
     const auto& messages = context_->messages;
     try {
-        if (messages != nullptr) { messages->begin(operation_); }
+        if (messages != nullptr) { messages->begin(operation_, exchange_); }
         if (error_ != MPI_SUCCESS) { return; }
         InnerCommunicator& inner = context_->inner();
         own_part_ = gathered::own_part(

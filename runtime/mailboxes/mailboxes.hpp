@@ -106,6 +106,10 @@ class Mailboxes : public WorkSource {
 
     /// All ranks of this node have put in what they were awaited with: it leaves now.
     void others_are_in();
+    /// False if of late there was one message at a time that awaited others, for that node.
+    bool gathers(int destination) const {
+        return !outgoing_cells_.is_lonely(other_of(topology_.node_of(destination)));
+    }
 
     /// A batch that this rank sends again and again to ranks of a communicator with those `members`
     /// (ranks in MPI_COMM_WORLD), for its node to know. For each node the largest counts.

@@ -144,7 +144,11 @@ void Mailboxes::send_put_back(int other) {
 
 /// If that fails, it may have left in part; then it does so once more.
 void Mailboxes::send_closed(int other, uint32_t generation) {
-    const container::Sorted sorted = container::sort(outgoing_cells_.content(other, generation));
+    const auto content = outgoing_cells_.content(other, generation);
+    const container::Sorted sorted = container::sort(content);
+    uint64_t messages = 0;
+    container::for_each_item(content, [&](const auto&, const auto&) { ++messages; });
+    outgoing_cells_.note_messages(other, generation, messages);
     const uint32_t cell = OutgoingCells::cell_of(generation);
     const bool is_for_several = sorted.parts.size() > 1;
     const auto granted = is_for_several ? grants_.take(other, local_, cell) : std::nullopt;

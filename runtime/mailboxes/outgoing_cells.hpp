@@ -49,6 +49,20 @@ class OutgoingCells {
     bool awaits_others(int node, uint32_t generation) const {
         return cell(node, generation).awaits.load(std::memory_order_relaxed) != 0;
     }
+    /// By whoever has closed it: it holds so many messages.
+    void note_messages(int node, uint32_t generation, uint64_t messages) {
+        if (!awaits_others(node, generation)) { return; }
+        if (messages > 1) {
+            ring(node).lonely.store(0, std::memory_order_relaxed);
+        } else {
+            ring(node).lonely.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    /// What awaited others was alone again and again.
+    bool is_lonely(int node) const {
+        constexpr uint32_t enough = 8;
+        return ring(node).lonely.load(std::memory_order_relaxed) >= enough;
+    }
     /// `signature`: of what was written. Those of a container are added up.
     void commit(const Place& place, uint64_t signature);
 
@@ -110,6 +124,7 @@ class OutgoingCells {
         std::atomic<uint32_t> closings{0};
         std::atomic<uint32_t> held_in_vain{0};
         std::atomic<uint32_t> hold_from{0}; ///< closings
+        std::atomic<uint32_t> lonely{0};    ///< in a row
         KnownContainers known;
     };
 

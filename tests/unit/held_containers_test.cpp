@@ -125,6 +125,37 @@ TEST_F(HeldCells, AreNotHeldIfTheyAreKnown) {
     EXPECT_LT(held, 800);
 }
 
+TEST_F(HeldCells, AwaitOthersUntilTheyAreEmptied) {
+    std::optional<uint32_t> full;
+    const auto place = cells.reserve(0, 8, {1, 2}, &full);
+    ASSERT_TRUE(place);
+    cells.await_others(*place);
+    cells.commit(*place, 5);
+    EXPECT_TRUE(cells.awaits_others(0, place->generation));
+    close();
+    EXPECT_FALSE(cells.awaits_others(0, place->generation));
+    put(5);
+    EXPECT_FALSE(cells.awaits_others(0, cells.collecting(0).value()));
+}
+
+TEST_F(HeldCells, AreLonelyIfOneMessageAtATimeAwaitsOthersInVain) {
+    const auto collect = [&](bool awaits, uint64_t messages) {
+        std::optional<uint32_t> full;
+        const auto place = cells.reserve(0, 8, {1, 2}, &full);
+        ASSERT_TRUE(place);
+        if (awaits) { cells.await_others(*place); }
+        cells.commit(*place, 5);
+        cells.note_messages(0, place->generation, messages);
+        close();
+    };
+    for (int i = 0; i < 20; ++i) { collect(false, 1); } // which was not to be gathered
+    EXPECT_FALSE(cells.is_lonely(0));
+    for (int i = 0; i < 20; ++i) { collect(true, 1); }
+    EXPECT_TRUE(cells.is_lonely(0));
+    collect(true, 2);
+    EXPECT_FALSE(cells.is_lonely(0));
+}
+
 } // namespace
 
 } // namespace nodeaware
