@@ -18,21 +18,21 @@ constexpr uint64_t generation_of(uint64_t word) { return word / one_generation +
 
 } // namespace
 
-IncomingCells::IncomingCells(int senders, int ranks, uint32_t cell_bytes)
-    : senders_(static_cast<uint64_t>(senders)), ranks_(static_cast<uint64_t>(ranks)),
+IncomingCells::IncomingCells(int senders, int slots, int ranks, uint32_t cell_bytes)
+    : slots_(static_cast<uint64_t>(slots)), ranks_(static_cast<uint64_t>(ranks)),
       cell_bytes_(cell_bytes), control_bytes_(aligned(sizeof(Control) + ranks_ * sizeof(Range))),
-      list_at_(senders_ * cells * control_bytes_),
-      owed_at_(list_at_ + aligned((senders_ + 1) * sizeof(int32_t))),
-      data_at_(owed_at_ + aligned(senders_ * sizeof(uint32_t))) {}
+      list_at_(slots_ * cells * control_bytes_),
+      owed_at_(list_at_ + aligned((slots_ + 1) * sizeof(int32_t))),
+      data_at_(owed_at_ + aligned(static_cast<uint64_t>(senders) * sizeof(uint32_t))) {}
 
-uint64_t IncomingCells::memory_bytes() const { return data_at_ + senders_ * cells * cell_bytes_; }
+uint64_t IncomingCells::memory_bytes() const { return data_at_ + slots_ * cells * cell_bytes_; }
 
 template <class Value> Value& IncomingCells::value(uint64_t at) const {
     return *std::launder(reinterpret_cast<Value*>(memory_ + at));
 }
 
 uint64_t IncomingCells::index(const Place& place) const {
-    return static_cast<uint64_t>(place.sender) * cells + place.cell;
+    return static_cast<uint64_t>(place.slot) * cells + place.cell;
 }
 
 std::span<std::byte> IncomingCells::memory(const Place& place) const {
@@ -49,26 +49,25 @@ IncomingCells::Range& IncomingCells::range(const Place& place, int rank) const {
 }
 
 /// Several ranks of the node may be keepers.
-void IncomingCells::grant(int sender) {
+std::optional<int> IncomingCells::grant(int sender) {
     auto& count = value<std::atomic<int32_t>>(list_at_);
-    int32_t known = count.load();
-    while (true) { // a place that is not filled yet reads 0
-        auto& place = value<std::atomic<int32_t>>(list_at_ + static_cast<uint64_t>(known + 1) * 4);
-        int32_t nobody = 0;
+    for (int32_t slot = count.load(); slot < static_cast<int32_t>(slots_); ++slot) {
+        auto& place = value<std::atomic<int32_t>>(list_at_ + static_cast<uint64_t>(slot + 1) * 4);
+        int32_t nobody = 0; // as a place reads that is not filled yet
         if (place.compare_exchange_strong(nobody, sender + 1)) {
             count.fetch_add(1);
-            return;
+            return slot;
         }
-        ++known;
     }
+    return std::nullopt;
 }
 
 int IncomingCells::granted() const {
     return value<std::atomic<int32_t>>(list_at_).load(std::memory_order_acquire);
 }
 
-int IncomingCells::granted(int number) const {
-    return value<std::atomic<int32_t>>(list_at_ + static_cast<uint64_t>(number + 1) * 4)
+int IncomingCells::granted(int slot) const {
+    return value<std::atomic<int32_t>>(list_at_ + static_cast<uint64_t>(slot + 1) * 4)
                .load(std::memory_order_acquire) -
            1;
 }
@@ -111,9 +110,8 @@ void IncomingCells::next(const Place& place) {
     control(place).word.fetch_add(one_generation - landed, std::memory_order_acq_rel);
 }
 
-void IncomingCells::owe(const Place& place) {
-    value<std::atomic<uint32_t>>(owed_at_ + static_cast<uint64_t>(place.sender) * 4)
-        .fetch_or(1U << place.cell);
+void IncomingCells::owe(int sender, uint32_t cell) {
+    value<std::atomic<uint32_t>>(owed_at_ + static_cast<uint64_t>(sender) * 4).fetch_or(1U << cell);
 }
 
 uint32_t IncomingCells::owed(int sender) const {

@@ -22,21 +22,23 @@ class IncomingCells {
   public:
     static constexpr uint32_t cells = Grants::cells; ///< for each sender
 
-    /// `senders`: ranks on other nodes, `ranks` on this one. `cell_bytes`: a multiple of 64.
-    IncomingCells(int senders, int ranks, uint32_t cell_bytes);
+    /// `senders`: ranks on other nodes, of which `slots` can be granted cells; `ranks` on this one.
+    /// `cell_bytes`: a multiple of 64.
+    IncomingCells(int senders, int slots, int ranks, uint32_t cell_bytes);
     uint64_t memory_bytes() const;
     void attach(std::byte* memory) { memory_ = memory; }
 
     struct Place {
-        int sender = 0; ///< as numbered among all ranks on other nodes
+        int slot = 0; ///< of the sender
         uint32_t cell = 0;
     };
     std::span<std::byte> memory(const Place& place) const;
 
-    /// From now on the cells of the sender are looked at. By its keeper.
-    void grant(int sender);
-    int granted() const;
-    int granted(int number) const; ///< the number-th sender
+    /// From now on the cells of the sender, as numbered among all ranks on other nodes, are looked
+    /// at. By its keeper. Returns its slot, or nothing: there is none left.
+    std::optional<int> grant(int sender);
+    int granted() const;         ///< slots
+    int granted(int slot) const; ///< the sender
 
     /// True: a container has landed there and nobody has sorted it; the caller looks at what it
     /// says and then calls sorted(), whatever happens.
@@ -53,7 +55,7 @@ class IncomingCells {
 
     /// Cells that are ready again and whose sender has not been told: by the keeper, and by whoever
     /// tells it, all at once. A bit for each.
-    void owe(const Place& place);
+    void owe(int sender, uint32_t cell);
     uint32_t owed(int sender) const;
     uint32_t take_owed(int sender);
 
@@ -71,7 +73,7 @@ class IncomingCells {
     Range& range(const Place& place, int rank) const;
     template <class Value> Value& value(uint64_t at) const;
 
-    uint64_t senders_;
+    uint64_t slots_;
     uint64_t ranks_;
     uint64_t cell_bytes_;
     uint64_t control_bytes_; ///< of a cell

@@ -19,6 +19,9 @@ namespace {
 
 constexpr uint64_t most_cell_bytes = 32 << 10;
 constexpr uint64_t least_cell_bytes = 2 << 10;
+/// Ranks on other nodes for which this node has cells, where these are not of more nodes: each poll
+/// looks at all of their cells.
+constexpr int most_slots = 128;
 
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
@@ -90,7 +93,7 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     : inner_(std::move(inner)), comm_(inner_->comm()), rank_(world.rank), topology_(world.node_of),
       node_(topology_.node_of(rank_)), local_(topology_.local_of(rank_)),
       senders_(static_cast<size_t>(topology_.ranks()), -1), mates_(topology_.ranks_on(node_)),
-      outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0), incoming_cells_(0, 0, 0),
+      outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0), incoming_cells_(0, 0, 0, 0),
       incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
     for (int rank = 0; rank < topology_.ranks(); ++rank) {
         if (topology_.node_of(rank) == node_) { continue; }
@@ -105,19 +108,23 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
 
 /// All nodes have cells of the same size, whatever the number of ranks on them. `limit`: bytes.
 bool Mailboxes::create_memory(uint64_t limit) {
-    const auto ranks = static_cast<uint64_t>(topology_.ranks());
-    const uint64_t share = limit / (ranks * Grants::cells) / 64 * 64;
+    const int others = topology_.nodes() - 1;
+    const uint64_t half = limit / 2; // for each direction
+    const uint64_t share = half / (static_cast<uint64_t>(others) * OutgoingCells::cells) / 64 * 64;
     const uint64_t most_ranks = static_cast<uint64_t>(topology_.most_ranks_on_a_node());
     const uint64_t beside = container::overhead(most_ranks);
     cell_bytes_ = static_cast<uint32_t>(std::min(share, most_cell_bytes));
     if (cell_bytes_ < least_cell_bytes + beside) { return false; }
     const auto collected = static_cast<uint32_t>((cell_bytes_ - beside) / 64 * 64);
     most_bytes_ = collected / 4;
-    const int others = topology_.nodes() - 1;
     const int here = topology_.ranks_on(node_);
     outgoing_cells_ = OutgoingCells(others, collected);
     grants_ = Grants(others, here);
-    incoming_cells_ = IncomingCells(static_cast<int>(rank_of_sender_.size()), here, cell_bytes_);
+    const auto senders = static_cast<int>(rank_of_sender_.size());
+    const auto fitting = static_cast<int>(half / (cell_bytes_ * Grants::cells));
+    const int slots = std::min({senders, std::max(others, most_slots), fitting});
+    most_slots_of_a_node_ = std::max(1, slots / others);
+    incoming_cells_ = IncomingCells(senders, slots, here, cell_bytes_);
     const uint64_t outgoing_at = aligned(mates_.memory_bytes());
     const uint64_t grants_at = outgoing_at + aligned(outgoing_cells_.memory_bytes());
     expected_ = ExpectedTraffic(others, here);

@@ -207,6 +207,7 @@ class Mailboxes : public WorkSource {
     bool others_can_send(int other) const;
     void send_again();
     void keep(int sender);
+    std::optional<int> slot_for(int sender);
     void post(Kept& kept);
     void look_after_cells();
     void tell_of_cells();
@@ -215,6 +216,7 @@ class Mailboxes : public WorkSource {
 
     int other_of(int node) const { return node < node_ ? node : node - 1; }
     int node_of_other(int other) const { return other < node_ ? other : other + 1; }
+    int other_of_slot(int slot) const;
     int sender_of(int rank) const { return senders_[static_cast<size_t>(rank)]; }
 
     std::shared_ptr<InnerCommunicator> inner_; ///< of MPI_COMM_WORLD
@@ -226,6 +228,7 @@ class Mailboxes : public WorkSource {
     std::vector<int> senders_; ///< by rank: its number among those on other nodes
     std::vector<int> rank_of_sender_;
     uint32_t cell_bytes_ = 0;
+    int most_slots_of_a_node_ = 0; ///< another one, see IncomingCells
     uint64_t most_bytes_ = 0;
     SharedMemory memory_;
     NodeMates mates_;

@@ -59,12 +59,10 @@ void Mailboxes::take_items(const IncomingCells::Place& place) {
 void Mailboxes::look() {
     const int granted = incoming_cells_.granted();
     for (int i = 0; i < granted; ++i) {
-        const int sender = incoming_cells_.granted(i);
         for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
-            const IncomingCells::Place place{sender, cell};
+            const IncomingCells::Place place{i, cell};
             if (incoming_cells_.begin_sorting(place)) {
-                const int rank = rank_of_sender_[static_cast<size_t>(sender)];
-                const int other = other_of(topology_.node_of(rank));
+                const int other = other_of_slot(i);
                 for (const auto& credit : container::credits_of(incoming_cells_.memory(place))) {
                     give(other, static_cast<int>(credit.rank), credit.cells);
                 }
@@ -103,14 +101,33 @@ void Mailboxes::take_control(int source, std::span<const std::byte> bytes) {
     give(other, local_, message.cells);
 }
 
-/// From now on this rank has receives posted for containers of the sender.
+int Mailboxes::other_of_slot(int slot) const {
+    const int sender = incoming_cells_.granted(slot);
+    return other_of(topology_.node_of(rank_of_sender_[static_cast<size_t>(sender)]));
+}
+
+/// Each node gets some, though several keepers may give one more than its share.
+std::optional<int> Mailboxes::slot_for(int sender) {
+    const int other = other_of(topology_.node_of(sender));
+    int of_node = 0;
+    for (int i = 0; i < incoming_cells_.granted(); ++i) {
+        of_node += other_of_slot(i) == other ? 1 : 0;
+    }
+    if (of_node >= most_slots_of_a_node_) { return std::nullopt; }
+    return incoming_cells_.grant(sender_of(sender));
+}
+
+/// From now on this rank has receives posted for containers of the sender, if there is room. They
+/// are posted before the sender learns of it; what others see there until then is not whole.
 void Mailboxes::keep(int sender) {
+    kept_.reserve(kept_.size() + IncomingCells::cells);
+    const auto slot = slot_for(sender);
+    if (!slot) { return; }
     const size_t first = kept_.size();
     for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
-        kept_.push_back({sender, {sender_of(sender), cell}, MPI_REQUEST_NULL});
+        kept_.push_back({sender, {*slot, cell}, MPI_REQUEST_NULL});
     }
     for (size_t i = first; i < kept_.size(); ++i) { post(kept_[i]); }
-    incoming_cells_.grant(sender_of(sender));
     send_control(sender, Control::granted, all_cells);
 }
 
@@ -134,11 +151,11 @@ void Mailboxes::look_after_cells() {
         if (kept.is_to_be_posted) {
             post(kept);
             kept.is_to_be_posted = false;
-            incoming_cells_.owe(kept.place);
+            incoming_cells_.owe(sender_of(kept.sender), kept.place.cell);
         }
         // Whoever has wanted to tell it may not have been able to.
         const bool is_last = kept.place.cell + 1 == IncomingCells::cells;
-        if (is_last && incoming_cells_.owed(kept.place.sender) != 0) {
+        if (is_last && incoming_cells_.owed(sender_of(kept.sender)) != 0) {
             owed_since_.try_emplace(kept.sender, now());
         }
     }
@@ -166,7 +183,7 @@ void Mailboxes::tell_of_cells() {
 
 void Mailboxes::owe(int sender, uint32_t cells) {
     for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
-        if ((cells >> cell & 1U) != 0) { incoming_cells_.owe({sender_of(sender), cell}); }
+        if ((cells >> cell & 1U) != 0) { incoming_cells_.owe(sender_of(sender), cell); }
     }
 }
 

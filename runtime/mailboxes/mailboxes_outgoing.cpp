@@ -252,7 +252,8 @@ void Mailboxes::close_ready() {
                                              mates_.is_held_up(times.now, may_have));
         const bool is_held = is_held_up && outgoing_cells_.hold(other, *generation);
         const bool is_held_in_vain = is_held && (is_overdue || now() > times.now + longest_hold);
-        const bool is_complete = all_wait && (!is_held || is_held_in_vain);
+        const bool is_complete = outgoing_cells_.are_others_in(other, *generation) ||
+                                 (all_wait && (!is_held || is_held_in_vain));
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
             continue;
         }
@@ -274,6 +275,8 @@ void Mailboxes::others_are_in() {
         const int other = (i + local_) % (topology_.nodes() - 1);
         const auto generation = outgoing_cells_.collecting(other);
         if (!generation || !outgoing_cells_.awaits_others(other, *generation)) { continue; }
+        outgoing_cells_.others_are_in(other, *generation);
+        if (others_can_send(other)) { continue; } // and are about to look
         try {
             close_and_send(other, *generation, true);
         } catch (const MpiError&) { // left to the next look

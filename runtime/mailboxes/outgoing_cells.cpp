@@ -270,7 +270,7 @@ void OutgoingCells::empty(Cell& place, uint64_t word) {
     place.signature.store(0, std::memory_order_relaxed);
     place.passed.store(0, std::memory_order_relaxed);
     place.held.store(0, std::memory_order_relaxed);
-    place.awaits.store(0, std::memory_order_relaxed);
+    place.others.store(0, std::memory_order_relaxed);
     place.word.store(first_word(generation_of(word)) | unused, std::memory_order_release);
 }
 

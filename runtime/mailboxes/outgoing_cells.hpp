@@ -45,13 +45,22 @@ class OutgoingCells {
                                  std::optional<uint32_t>* full);
     std::byte* at(const Place& place) const;
     /// Others will put more in, and one of them says when that is done. Before commit().
-    void await_others(const Place& place) { cell(place.node, place.generation).awaits.store(1); }
+    void await_others(const Place& place) {
+        cell(place.node, place.generation).others.store(awaited);
+    }
     bool awaits_others(int node, uint32_t generation) const {
-        return cell(node, generation).awaits.load(std::memory_order_relaxed) != 0;
+        return cell(node, generation).others.load(std::memory_order_relaxed) == awaited;
+    }
+    /// They have: it may leave.
+    void others_are_in(int node, uint32_t generation) {
+        cell(node, generation).others.store(are_in, std::memory_order_relaxed);
+    }
+    bool are_others_in(int node, uint32_t generation) const {
+        return cell(node, generation).others.load(std::memory_order_relaxed) == are_in;
     }
     /// By whoever has closed it: it holds so many messages.
     void note_messages(int node, uint32_t generation, uint64_t messages) {
-        if (!awaits_others(node, generation)) { return; }
+        if (cell(node, generation).others.load(std::memory_order_relaxed) == 0) { return; }
         if (messages > 1) {
             ring(node).lonely.store(0, std::memory_order_relaxed);
         } else {
@@ -108,6 +117,8 @@ class OutgoingCells {
     void sent_again(int node, uint32_t generation, bool is_sent = true);
 
   private:
+    static constexpr uint32_t awaited = 1;
+    static constexpr uint32_t are_in = 2;
     struct alignas(64) Cell {
         std::atomic<uint64_t> word{0};
         std::atomic<double> begun{0};     ///< 0: not known
@@ -116,7 +127,7 @@ class OutgoingCells {
         std::atomic<uint64_t> passed{0}; ///< a signature that was known, and not heeded
         std::atomic<uint64_t> held{0};   ///< the signature with which it was held first
         std::atomic<double> kept{0};
-        std::atomic<uint32_t> awaits{0};
+        std::atomic<uint32_t> others{0}; ///< 0: not known of
     };
     struct alignas(64) Ring {
         std::atomic<uint32_t> current{0}; ///< generation

@@ -70,10 +70,10 @@ std::vector<Report::Note> notes() {
         {"point-to-point: of these large ones, without a copy", counts.straight},
         {"point-to-point: by themselves, not as learned", counts.unexpected},
         {"point-to-point: in containers, left at the time limit", counts.late},
-        {"point-to-point: containers between nodes", totals.mailboxes.containers},
-        {"point-to-point: containers between two ranks", totals.mailboxes.apart},
-        {"point-to-point: containers that left at the time limit", totals.mailboxes.overdue},
-        {"point-to-point: containers sent once more", totals.mailboxes.again}};
+        {"containers: between two nodes", totals.mailboxes.containers},
+        {"containers: between two ranks", totals.mailboxes.apart},
+        {"containers: that left at the time limit", totals.mailboxes.overdue},
+        {"containers: sent once more", totals.mailboxes.again}};
     for (size_t i = 0; i < reasons; ++i) {
         notes.push_back({notes_of_reasons[i], totals.by_reason[i]});
     }

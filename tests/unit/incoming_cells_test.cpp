@@ -79,7 +79,7 @@ Bytes container_for(const std::vector<uint32_t>& ranks, uint64_t name, uint64_t 
 
 TEST(IncomingCells, EachRankTakesItsOwn) {
     constexpr int ranks = 3;
-    Node<IncomingCells> node(ranks, IncomingCells(2, ranks, cell_bytes));
+    Node<IncomingCells> node(ranks, IncomingCells(2, 2, ranks, cell_bytes));
     const Place place{1, 2};
     for (uint64_t generation = 1; generation < 10; ++generation) {
         const Bytes late = container_for({0, 2}, 100 + generation, generation + 1);
@@ -111,7 +111,7 @@ TEST(IncomingCells, EachRankTakesItsOwn) {
 }
 
 TEST(IncomingCells, WhatIsForNobodyNeedNotBeTaken) {
-    Node<IncomingCells> node(1, IncomingCells(1, 1, cell_bytes));
+    Node<IncomingCells> node(1, IncomingCells(1, 1, 1, cell_bytes));
     const Bytes landed = container_for({}, 1, 1);
     std::memcpy(node[0].memory({0, 0}).data(), landed.data(), landed.size());
     ASSERT_TRUE(node[0].begin_sorting({0, 0}));
@@ -121,7 +121,7 @@ TEST(IncomingCells, WhatIsForNobodyNeedNotBeTaken) {
 }
 
 TEST(IncomingCells, MemoryOfEachCellIsItsOwn) {
-    const IncomingCells layout(3, 2, cell_bytes);
+    const IncomingCells layout(3, 3, 2, cell_bytes);
     Node<IncomingCells> node(1, layout);
     std::vector<const std::byte*> begins;
     const std::byte* const first = node[0].memory({0, 0}).data();
@@ -142,7 +142,7 @@ TEST(IncomingCells, MemoryOfEachCellIsItsOwn) {
     EXPECT_TRUE(node[0].items({0, 0}, 1).empty());
     for (const int sender : {2, 0, 1}) {
         node[0].grant(sender);
-        node[0].owe({sender, 3});
+        node[0].owe(sender, 3);
     }
     EXPECT_EQ(node[0].granted(), 3);
     for (const int sender : {0, 1, 2}) {
@@ -154,10 +154,10 @@ TEST(IncomingCells, MemoryOfEachCellIsItsOwn) {
 }
 
 TEST(IncomingCells, OwedCellsAreTakenOnce) {
-    Node<IncomingCells> node(2, IncomingCells(2, 2, cell_bytes));
+    Node<IncomingCells> node(2, IncomingCells(2, 2, 2, cell_bytes));
     EXPECT_EQ(node[0].take_owed(1), 0U);
-    node[0].owe({1, 0});
-    node[1].owe({1, 3});
+    node[0].owe(1, 0);
+    node[1].owe(1, 3);
     EXPECT_EQ(node[0].owed(0), 0U);
     EXPECT_EQ(node[0].owed(1), 9U);
     EXPECT_EQ(node[1].take_owed(1), 9U);
@@ -169,7 +169,7 @@ TEST(IncomingCells, OwedCellsAreTakenOnce) {
 TEST(IncomingCells, OwedCellsAreTakenOnceByManyRanks) {
     constexpr int ranks = 3;
     constexpr int times = 4000;
-    Node<IncomingCells> node(ranks, IncomingCells(1, ranks, 64));
+    Node<IncomingCells> node(ranks, IncomingCells(1, 1, ranks, 64));
     std::atomic<int> told[IncomingCells::cells] = {};
     std::atomic<bool> is_over{false};
     const double deadline = now() + 60;
@@ -185,7 +185,7 @@ TEST(IncomingCells, OwedCellsAreTakenOnceByManyRanks) {
         for (int i = 0; rank == 0 && i < times; ++i) {
             for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
                 while (told[cell] < i && now() < deadline) { tell(rank); }
-                node[rank].owe({0, cell});
+                node[rank].owe(0, cell);
             }
         }
         is_over = is_over || rank == 0;
@@ -194,11 +194,23 @@ TEST(IncomingCells, OwedCellsAreTakenOnceByManyRanks) {
     for (const auto& count : told) { EXPECT_EQ(count, times); }
 }
 
+TEST(IncomingCells, NoMoreAreGrantedThanThereAreSlots) {
+    Node<IncomingCells> node(2, IncomingCells(10, 2, 2, cell_bytes));
+    EXPECT_EQ(node[0].grant(7), 0);
+    EXPECT_EQ(node[1].grant(3), 1);
+    EXPECT_EQ(node[0].grant(9), std::nullopt);
+    EXPECT_EQ(node[0].granted(), 2);
+    EXPECT_EQ(node[0].granted(0), 7);
+    EXPECT_EQ(node[0].granted(1), 3);
+    node[0].owe(9, 1); // of a sender, granted or not
+    EXPECT_EQ(node[1].take_owed(9), 2U);
+}
+
 TEST(IncomingCells, KeepersListEachSenderOnce) {
     constexpr int keepers = 3;
     constexpr int senders = 300;
     for (int round = 0; round < 20; ++round) {
-        Node<IncomingCells> node(keepers + 1, IncomingCells(senders, 1, 64));
+        Node<IncomingCells> node(keepers + 1, IncomingCells(senders, senders, 1, 64));
         std::atomic<int> ready{0};
         std::vector<int> listed; // as they are seen, one after the other
         side_by_side(keepers + 1, [&](int rank) {
@@ -269,7 +281,7 @@ class ManyContainers {
         std::vector<Arriving> arriving(cells);
         while (over_ < containers && wrong_ == 0 && now() < deadline_) {
             for (int cell = 0; cell < cells; ++cell) {
-                if (place_of(cell).sender % ranks == rank) {
+                if (place_of(cell).slot % ranks == rank) {
                     keep(incoming, cell, arriving[static_cast<size_t>(cell)], random());
                 }
                 look(incoming, cell, rank);
@@ -290,7 +302,7 @@ class ManyContainers {
                 wrong_ += at(last).taken[rank] == (is_for(rank, last) ? 1 : 0) ? 0 : 1;
             }
             incoming.next(place);
-            incoming.owe(place);
+            incoming.owe(place.slot, place.cell);
         } else if (its.generation < generations && (last < 0 || at(last).told > 0)) {
             const int id = last + cells;
             std::vector<uint32_t> receivers;
@@ -326,14 +338,14 @@ class ManyContainers {
         const uint32_t owed = incoming.take_owed(sender);
         for (int cell = 0; cell < cells; ++cell) {
             const Place place = place_of(cell);
-            if (place.sender != sender || (owed >> place.cell & 1U) == 0) { continue; }
+            if (place.slot != sender || (owed >> place.cell & 1U) == 0) { continue; }
             const int generation = told_[cell].fetch_add(1);
             if (generation < generations) { ++at(generation * cells + cell).told; }
             ++over_;
         }
     }
 
-    Node<IncomingCells> node_{ranks, IncomingCells(senders, ranks, cell_bytes)};
+    Node<IncomingCells> node_{ranks, IncomingCells(senders, senders, ranks, cell_bytes)};
     std::vector<Container> containers_ = std::vector<Container>(containers);
     std::atomic<int> told_[cells] = {};
     std::atomic<int> over_{0};
