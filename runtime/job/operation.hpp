@@ -53,6 +53,10 @@ constexpr std::string_view name_of(Operation operation) {
     return operation_names[static_cast<size_t>(operation)];
 }
 
+constexpr bool is_nonblocking(Operation operation) {
+    return operation >= Operation::ialltoall && operation < Operation::point_to_point;
+}
+
 constexpr bool is_with_neighbors(Operation operation) {
     return name_of(operation).find("neighbor") != std::string_view::npos;
 }

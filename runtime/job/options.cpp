@@ -114,13 +114,20 @@ void parse_strategy(Options& options, std::string_view text) {
             continue;
         }
         const std::string_view name = trimmed(part.substr(0, colon));
-        const auto found = std::find(operation_names.begin(), operation_names.end(), name);
-        if (found == operation_names.end()) {
-            throw BadValue("unknown operation " + std::string(name) + ": " +
-                           expected_one_of(name, {operation_names.begin(), operation_names.end()}));
+        const Choice choice = parse_choice(trimmed(part.substr(colon + 1)));
+        bool is_known = false;
+        for (size_t i = 0; i < operation_count; ++i) {
+            const bool is_meant = name == operation_names[i] ||
+                                  (name == "nonblocking" && is_nonblocking(Operation(i)));
+            if (is_meant) { choices[i] = choice; }
+            is_known = is_known || is_meant;
         }
-        choices[static_cast<size_t>(found - operation_names.begin())] =
-            parse_choice(trimmed(part.substr(colon + 1)));
+        if (!is_known) {
+            std::vector<std::string> names(operation_names.begin(), operation_names.end());
+            names.emplace_back("nonblocking");
+            throw BadValue("unknown operation " + std::string(name) + ": " +
+                           expected_one_of(name, names));
+        }
     }
     options.strategy = choices;
 }
@@ -133,8 +140,9 @@ std::vector<OptionRow> make_table() {
          "auto, native, standard, two_step, three_step, gathered, split, hybrid, model; or "
          "OPERATION:STRATEGY,...",
          "auto",
-         "How operations travel; `nodeaware info` lists strategies and operations. For example "
-         "`three_step` or `alltoallv:split,neighbor_allgather:native`.",
+         "How operations travel; `nodeaware info` lists strategies and operations, of which "
+         "`nonblocking` means several. For example `three_step` or "
+         "`alltoallv:split,nonblocking:native`.",
          parse_strategy},
         {"MESSAGE_CAP", "bytes, with suffix K, M or G if wanted", "60K",
          "split and hybrid: largest message formed between two nodes; raised where it would give "

@@ -18,11 +18,12 @@ enum class Reason {
     no_resources,
     no_neighbors,
     native_is_faster,
+    one_machine,
     invalid_arguments,
     nothing_to_move,
 };
 
-inline constexpr std::array<std::string_view, 12> reason_texts = {
+inline constexpr std::array<std::string_view, 13> reason_texts = {
     "rerouted",
     "nonblocking, and no blocking collective call before in which to prepare",
     "the configuration says native",
@@ -33,6 +34,7 @@ inline constexpr std::array<std::string_view, 12> reason_texts = {
     "no private communicator or shared memory",
     "a rank without neighbours, which need not take part",
     "thought or measured to be faster so",
+    "nonblocking, and one machine has all nodes",
     "arguments that MPI will refuse",
     "nothing to move",
 };

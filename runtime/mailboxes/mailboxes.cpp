@@ -67,12 +67,12 @@ double automatic_batch_timeout(const World& world) {
 }
 
 bool Mailboxes::are_wanted(const World& world) {
-    const auto is_native = [&](Operation operation) {
-        return world.options.choice(operation).kind == Choice::Kind::native;
-    };
     bool all_native = true;
-    for (size_t i = static_cast<size_t>(Operation::ialltoall); i < operation_count; ++i) {
-        all_native = all_native && is_native(static_cast<Operation>(i));
+    for (size_t i = 0; i < operation_count; ++i) {
+        const auto operation = static_cast<Operation>(i);
+        const bool is_native = world.options.choice(operation).kind == Choice::Kind::native;
+        const bool is_of_use = is_nonblocking(operation) || operation == Operation::point_to_point;
+        all_native = all_native && (is_native || !is_of_use);
     }
     const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
     return !all_native && !world.threads_at_once && nodes.size() > 1 &&

@@ -70,6 +70,13 @@ TEST(Options, StrategyForAllOrForOne) {
     EXPECT_TRUE(read.complaints.empty());
     EXPECT_EQ(choice(read, Operation::alltoallv).strategy, find_strategy("gathered"));
     EXPECT_EQ(choice(read, Operation::ialltoallv).kind, Choice::Kind::native);
+    read = read_options({"NODEAWARE_STRATEGY=nonblocking:native,ialltoallw:split"});
+    EXPECT_TRUE(read.complaints.empty());
+    EXPECT_EQ(choice(read, Operation::ialltoall).kind, Choice::Kind::native);
+    EXPECT_EQ(choice(read, Operation::ineighbor_allgatherv).kind, Choice::Kind::native);
+    EXPECT_EQ(choice(read, Operation::ialltoallw).strategy, find_strategy("split"));
+    EXPECT_EQ(choice(read, Operation::alltoall).kind, Choice::Kind::automatic);
+    EXPECT_EQ(choice(read, Operation::point_to_point).kind, Choice::Kind::automatic);
 }
 
 TEST(Options, TheDocumentationNamesEveryStrategy) {
