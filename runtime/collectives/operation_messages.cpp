@@ -57,6 +57,7 @@ OperationMessages::~OperationMessages() {
     mailboxes_->takes_part(-1);
     mailboxes_->expect(-1);
     activity.pending_work.fetch_sub(1, std::memory_order_relaxed);
+    activity.requests.fetch_sub(1, std::memory_order_relaxed);
 }
 
 uint64_t OperationMessages::most_bytes(int source) const {
@@ -71,6 +72,8 @@ void OperationMessages::begin(uint64_t operation) {
         mailboxes_->takes_part(1);
         mailboxes_->expect(1);
         activity.pending_work.fetch_add(1, std::memory_order_relaxed);
+        // Messages are to leave also while this rank waits for requests that are MPI's own.
+        activity.requests.fetch_add(1, std::memory_order_relaxed);
     }
     operations_.try_emplace(operation);
 }
