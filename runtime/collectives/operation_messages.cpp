@@ -52,8 +52,8 @@ OperationMessages::OperationMessages(std::shared_ptr<InnerCommunicator> inner,
 OperationMessages::~OperationMessages() {
     mailboxes_->remove(name_);
     if (!is_open_) { return; }
-    // Nobody asks this rank to let them go before it blocks elsewhere.
-    if (unsent_ > 0) { mailboxes_->before_blocking(); }
+    // This may be inside of MPI, or of the mailboxes.
+    if (unsent_ > 0) { mailboxes_->look_after_unsent(); }
     mailboxes_->takes_part(-1);
     mailboxes_->expect(-1);
     activity.pending_work.fetch_sub(1, std::memory_order_relaxed);
