@@ -148,10 +148,6 @@ void Program::blocked() {
         },
         [&] {
             MPI_Request request = begin();
-            PMPI_Wait(&request, MPI_STATUS_IGNORE);
-        },
-        [&] {
-            MPI_Request request = begin();
             int flag = 0;
             while (flag == 0) { MPI_Test(&request, &flag, MPI_STATUS_IGNORE); }
         },
