@@ -91,16 +91,17 @@ class BlockingCall {
 
 /// Before memory is made that ranks share: they may learn from it that a message was sent.
 inline void before_sharing(const abi::Core& core) {
-    if (is_any(activity.messages)) {
-        const Inside inside;
-        core.memory_shared();
-    }
+    const Inside inside;
+    core.memory_shared();
 }
 
 /// Around MPI's own collective call, whose communicator is asked for afterwards.
 template <class Call, class Communicator>
 int around_meeting(const abi::Core& core, Call call, Communicator communicator) {
-    if (!is_any(activity.meetings)) { return call(); }
+    if (!is_any(activity.meetings)) {
+        const BlockingCall blocking(core);
+        return call();
+    }
     const Inside inside;
     core.before_meeting();
     const int result = call();

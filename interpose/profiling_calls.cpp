@@ -4,25 +4,11 @@
 
 #include "interpose/wrapping.hpp"
 
-#include <string_view>
-
 namespace nodeaware::abi {
 
 using namespace nodeaware::interpose;
 
 namespace {
-
-/// Where the kind of a function does not tell: it begins something that another one completes.
-consteval bool only_begins(std::string_view name) {
-    const bool probes = name.find("probe") != std::string_view::npos;
-    return (name.starts_with('I') && !probes) || name.starts_with("Start");
-}
-
-/// It does not wait.
-consteval bool is_local(std::string_view name) {
-    return only_begins(name) || name.find("_init") != std::string_view::npos || name == "Cancel" ||
-           name == "Request_free";
-}
 
 /// Inside a call that may block everything has left already, and what is sent there leaves at once.
 /// MPI may call profiling names there, and the core's callbacks, which are not to come back to it.
@@ -52,8 +38,7 @@ bool is_outermost(const Core& core) {
 #define BLOCKING(name, count) MAY_BLOCK(PMPI_##name, (W##count), (A##count), true)
 
 #define SHARING(name, count)                                                                       \
-    WRAP_SELDOM(PMPI_##name, (W##count), (A##count),                                               \
-                is_any(activity.messages) || is_any(activity.pending_work), before_sharing(*core); \
+    WRAP_SELDOM(PMPI_##name, (W##count), (A##count), true, before_sharing(*core);                  \
                 const BlockingCall blocking(*core); return next(A##count);)
 
 /// Where these are written with other MPI functions, those are not the application's.

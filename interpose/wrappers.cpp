@@ -36,12 +36,17 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 #define EXTENSION(name, parameters, arguments)                                                     \
     WRAP_EXCHANGE(MPIX_##name, name, parameters, arguments)
 
+/// Where the core does not see messages, calls that wait for some are BLOCKING.
 #define POINT_TO_POINT(name, parameters, arguments)                                                \
     WRAP_SELDOM(                                                                                   \
-        MPI_##name, parameters, arguments, is_any(activity.messages),                              \
+        MPI_##name, parameters, arguments,                                                         \
+        is_any(activity.messages) || (!is_local(#name) && is_any(activity.pending_work)),          \
         if (is_any(activity.messages)) {                                                           \
             const Inside inside;                                                                   \
             return core->name arguments;                                                           \
+        } if (!is_local(#name)) {                                                                  \
+            const BlockingCall blocking(*core);                                                    \
+            return next arguments;                                                                 \
         })
 
 #define REQUESTS(name, parameters, arguments)                                                      \
@@ -54,7 +59,8 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 
 #define MEETING(name, count)                                                                       \
     WRAP_SELDOM(                                                                                   \
-        MPI_##name, (W##count), (A##count), is_any(activity.meetings),                             \
+        MPI_##name, (W##count), (A##count),                                                        \
+        is_any(activity.meetings) || is_any(activity.pending_work),                                \
         return around_meeting(                                                                     \
             *core, [&] { return next(A##count); }, [&] { return communicator(last(A##count)); });)
 
@@ -66,8 +72,7 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
                 return next(A##count);)
 
 #define SHARING(name, count)                                                                       \
-    WRAP_SELDOM(MPI_##name, (W##count), (A##count),                                                \
-                is_any(activity.messages) || is_any(activity.pending_work), before_sharing(*core); \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, before_sharing(*core);                   \
                 const BlockingCall blocking(*core); return next(A##count);)
 
 /// Where MPI's functions on files are written with other MPI functions, those are not the

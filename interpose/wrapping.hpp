@@ -2,6 +2,8 @@
 
 #include "interpose/next.hpp"
 
+#include <string_view>
+
 /// What wrappers of C functions are made of, for those that include functions.def.
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -11,6 +13,18 @@ namespace nodeaware::interpose {
 /// An argument of a function that is not looked into.
 using Word = uintptr_t;
 static_assert(sizeof(Word) >= sizeof(abi::MPI_Offset) && sizeof(Word) >= sizeof(abi::MPI_Count));
+
+/// Where the kind of a function does not tell: it begins something that another one completes.
+consteval bool only_begins(std::string_view name) {
+    const bool probes = name.find("probe") != std::string_view::npos;
+    return (name.starts_with('I') && !probes) || name.starts_with("Start");
+}
+
+/// It does not wait.
+consteval bool is_local(std::string_view name) {
+    return only_begins(name) || name.find("_init") != std::string_view::npos || name == "Cancel" ||
+           name == "Request_free";
+}
 
 } // namespace nodeaware::interpose
 

@@ -13,6 +13,16 @@ GatheringTransport::GatheringTransport(InnerCommunicator& inner, StepMemory& mem
       topology_(inner.topology()), exchange_(exchange), rank_(inner.rank()),
       messages_(std::move(messages)), operation_(operation) {}
 
+void GatheringTransport::reserve(size_t steps) {
+    MpiTransport::reserve(steps);
+    if (messages_ == nullptr) { return; }
+    for (const auto& message : exchange_.traffic.outgoing) { sent_.try_emplace(message.peer); }
+    for (const auto& message : exchange_.traffic.incoming) { received_.try_emplace(message.peer); }
+    awaited_.reserve(steps);
+    finished_.reserve(steps);
+    polled_.reserve(steps);
+}
+
 /// Both ends know the answer.
 bool GatheringTransport::is_gathered(int source, int destination, uint64_t bytes) const {
     return messages_ != nullptr && topology_.node_of(source) != topology_.node_of(destination) &&

@@ -18,6 +18,8 @@ class GatheringTransport : public MpiTransport {
                        const tags::Tags& tags, std::shared_ptr<OperationMessages> messages,
                        uint64_t operation);
 
+    /// For so many steps; beginning and ending them needs no more memory of this rank.
+    void reserve(size_t steps);
     void send_item(int peer, uint32_t item, uint32_t step);
     void receive_item(int peer, uint32_t item, uint32_t step);
     std::span<const FinishedStep> poll();

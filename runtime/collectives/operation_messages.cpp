@@ -54,11 +54,12 @@ OperationMessages::OperationMessages(std::shared_ptr<InnerCommunicator> inner,
 OperationMessages::~OperationMessages() {
     mailboxes_->remove(name_);
     if (!is_open_) { return; }
-    // Nobody asks this rank to let them go before it blocks elsewhere.
-    if (unsent_ > 0) { mailboxes_->before_blocking(); }
+    // This may be inside of MPI, or of the mailboxes.
+    if (unsent_ > 0) { mailboxes_->look_after_unsent(); }
     mailboxes_->takes_part(-1);
     mailboxes_->expect(-1);
     activity.pending_work.fetch_sub(1, std::memory_order_relaxed);
+    activity.requests.fetch_sub(1, std::memory_order_relaxed);
 }
 
 uint64_t OperationMessages::most_bytes(int source) const {
@@ -86,6 +87,8 @@ void OperationMessages::begin(uint64_t operation, const Exchange& exchange) {
         mailboxes_->takes_part(1);
         mailboxes_->expect(1);
         activity.pending_work.fetch_add(1, std::memory_order_relaxed);
+        // Messages are to leave also while this rank waits for requests that are MPI's own.
+        activity.requests.fetch_add(1, std::memory_order_relaxed);
     }
     operations_.try_emplace(operation);
     GatheringFeedback& feedback = feedback_[static_cast<size_t>(exchange.operation)];

@@ -192,8 +192,8 @@ void Mailboxes::close(Progress& progress) {
 }
 
 bool Mailboxes::is_busy() const {
-    return is_closing_ || expecting_ > 0 || mates_.anybody_takes_part() || !outgoing_.empty() ||
-           incoming_cells_.granted() > 0;
+    return is_closing_ || looks_after_unsent_ || expecting_ > 0 || mates_.anybody_takes_part() ||
+           !outgoing_.empty() || incoming_cells_.granted() > 0;
 }
 
 void Mailboxes::receive_some() {

@@ -152,6 +152,9 @@ class Mailboxes : public WorkSource {
     void has_looked(bool in_vain) override;
     /// Sends what this rank has put in and has not left.
     void before_blocking() override;
+    /// Whoever has put in what this rank has not sent is gone: it is to leave nevertheless before
+    /// this rank blocks.
+    void look_after_unsent();
     /// From now on no message waits for others.
     void send_at_once() { sends_at_once_ = true; }
     /// Collective over MPI_COMM_WORLD, at the end: serves others until nobody has anything left.
@@ -251,6 +254,7 @@ class Mailboxes : public WorkSource {
     bool is_closing_ = false;
     bool is_closed_ = false;
     bool sends_at_once_ = false;
+    bool looks_after_unsent_ = false;
     int expecting_ = 0;
     double waiting_since_ = 0;        ///< 0: does not wait
     bool has_looked_in_vain_ = false; ///< and has put nothing in since

@@ -101,6 +101,13 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
     if (try_to_send(place.node, place.generation)) { mates_.closed(std::nullopt); }
 }
 
+void Mailboxes::look_after_unsent() {
+    if (looks_after_unsent_ || is_closed_) { return; }
+    looks_after_unsent_ = true;
+    activity.pending_work.fetch_add(1, std::memory_order_relaxed);
+    activity.requests.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Mailboxes::forget_sent() {
     if (unsent_.empty()) { return; }
     const double time = now();
@@ -110,6 +117,10 @@ void Mailboxes::forget_sent() {
         if (found != addressees_.end()) { found->second->left(time > unsent.leaves_at); }
         return true;
     });
+    if (!looks_after_unsent_ || !unsent_.empty()) { return; }
+    looks_after_unsent_ = false;
+    activity.pending_work.fetch_sub(1, std::memory_order_relaxed);
+    activity.requests.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete) {
