@@ -103,8 +103,16 @@ class Mailboxes : public WorkSource {
     /// What the node's batches are thought to take.
     batches::Forecast forecast() const;
 
-    /// Messages of this rank go through the cells (1), or do no more (-1).
-    void takes_part(int by) { mates_.takes_part(local_, by); }
+    /// Messages of this rank to one more (1) or less (-1) in MPI_COMM_WORLD go through the cells.
+    void takes_part(int destination, int by) {
+        mates_.takes_part(local_, by);
+        expected_.connect(other_of(topology_.node_of(destination)), local_, by);
+    }
+
+    /// A question has been answered after so many seconds. The shortest time is what it takes two
+    /// messages to cross the network, and worth waiting for what would need one of its own.
+    void note_round_trip(double seconds) { mates_.note_round_trip(seconds); }
+    double round_trip() const { return mates_.round_trip(); } ///< 0: not known
 
     /// Memory for a message that goes straight: `*at` is for its bytes, a multiple of 8.
     static std::vector<std::byte> framed(Name name, uint64_t bytes, std::span<std::byte>* at);
@@ -164,9 +172,12 @@ class Mailboxes : public WorkSource {
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();
-    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it. If it
-    /// throws, the container is put back, and tried again by whoever looks next.
-    bool close_and_send(int other, uint32_t generation, bool is_complete = false);
+    /// What is known of a container that is to be closed: nothing, that nobody is expected to put
+    /// in more, or that nobody has who it was held for.
+    enum class Known { no, complete, held_in_vain };
+    /// False if another rank has closed it. If it throws, the container is put back, and tried
+    /// again by whoever looks next.
+    bool close_and_send(int other, uint32_t generation, Known known = Known::no);
     bool try_to_send(int other, uint32_t generation);
     void send_put_back(int other);
     void send_closed(int other, uint32_t generation);

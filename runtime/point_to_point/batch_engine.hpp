@@ -162,6 +162,7 @@ class BatchEngine final : public Mailboxes::Addressee {
         std::optional<std::vector<int>> owed_tags;
         bool is_asked_back = false; ///< and not answered
         uint32_t asked_at = 0;      ///< `sequence` after the question
+        double proposed_at = 0;
     };
 
     Connection& connection(int destination);
@@ -195,7 +196,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void ask_back(bool also_idle);
     void take_confirmation(const wire::Entry& entry);
     void number_anew(int destination);
-    void count_outgoing(int by);
+    void count_outgoing(int destination, int by);
 
     Owner* owner_; ///< nullptr: the communicator has been freed
     std::shared_ptr<Mailboxes> mailboxes_;

@@ -216,20 +216,49 @@ TEST(KnownContainers, TwoSightingsAreEnough) {
     EXPECT_FALSE(known.knows(0));
 }
 
-TEST(KnownContainers, MistakesAreForgotten) {
+TEST(KnownContainers, WhatIsMissedIsForgotten) {
     KnownContainers known;
     for (int i = 0; i < 5; ++i) {
         known.complete(7);
         known.complete(8);
     }
-    known.mistaken(7);
-    known.mistaken(9);
+    known.missed(7);
+    known.missed(9);
     EXPECT_FALSE(known.knows(7));
     EXPECT_TRUE(known.knows(8));
     known.complete(7);
     EXPECT_FALSE(known.knows(7));
     known.complete(7);
     EXPECT_TRUE(known.knows(7));
+}
+
+/// Late ones until it is forgotten.
+int misses(KnownContainers& known, uint64_t signature) {
+    int count = 0;
+    for (; known.knows(signature) && count < 1 << 20; ++count) { known.missed(signature); }
+    return count;
+}
+
+TEST(KnownContainers, WhatIsHeldInVainIsKnownForLonger) {
+    KnownContainers known;
+    int before = 0;
+    for (int i = 0; i < 5; ++i) {
+        known.in_vain(7);
+        EXPECT_TRUE(known.knows(7));
+        const int count = misses(known, 7);
+        EXPECT_GT(count, before);
+        before = count;
+    }
+    for (int i = 0; i < 40; ++i) { known.in_vain(7); }
+    EXPECT_LE(misses(known, 7), 4096);
+    known.grown(7);
+    known.in_vain(7);
+    EXPECT_LE(misses(known, 7), 2); // as if it had never been in vain
+    known.in_vain(7);
+    known.grown(7);
+    EXPECT_FALSE(known.knows(7));
+    known.grown(9);
+    EXPECT_FALSE(known.knows(9));
 }
 
 TEST(KnownContainers, TheLastOfManyAreKept) {
