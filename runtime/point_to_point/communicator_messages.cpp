@@ -20,8 +20,10 @@ constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
 constexpr double surely_faster = 0.9;
 
+constexpr int a_few = 20; ///< messages
+
 double a_few_messages(const World& world) {
-    return 20 * world.options.parameters.costs.protocols[0].latency;
+    return a_few * world.options.parameters.costs.protocols[0].latency;
 }
 
 } // namespace
@@ -56,13 +58,15 @@ bool CommunicatorMessages::is_asked_for() const {
     return layer_.world().options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
 }
 
-/// Ranks of a node are not expected to be further apart than a batch takes, and what waits in vain
-/// should not take much longer than by MPI.
+/// Ranks of a node are not expected to be further apart than a batch takes, or some messages,
+/// whatever these take on this machine; and what waits in vain should not take much longer than by
+/// MPI.
 double CommunicatorMessages::patience() const {
     const World& world = layer_.world();
     if (world.options.batch_timeout >= 0) { return world.options.batch_timeout; }
     const double least = is_asked_for() ? automatic_batch_timeout(world) : a_few_messages(world);
-    return std::max(least, native_seconds_);
+    const double measured = a_few * layer_.mailboxes()->round_trip() / 2;
+    return std::max({least, measured, native_seconds_});
 }
 
 void CommunicatorMessages::post() {
@@ -181,8 +185,13 @@ void CommunicatorMessages::consider(const batches::Batch& batch) {
     const auto why = obstacle(batch);
     is_worth_it_ = !why;
     if (why) { return note(*why); }
+    native_seconds_ = native_seconds();
+}
+
+/// Of a batch, as far as is known.
+double CommunicatorMessages::native_seconds() const {
     const bool is_native = engine_->outgoing_connections() == 0 && learner_.recent() > 0;
-    if (is_native) { native_seconds_ = learner_.mean_seconds(); }
+    return is_native ? learner_.mean_seconds() : native_seconds_;
 }
 
 /// Again and again what was declined, for that may be for a moment.
@@ -214,11 +223,15 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     if (was_faster_) { return std::nullopt; } // whatever is thought
     const batches::Forecast thought = layer_.mailboxes()->forecast();
+    const double measured = native_seconds();
     log(LogLevel::debug,
-        "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI",
-        topology_.ranks(), thought.gathered, thought.by_mpi);
-    // Some work of ours the model does not know.
-    const bool pays = thought.gathered * trusted_difference < thought.by_mpi;
+        "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI; by MPI "
+        "it takes {:.3g} s",
+        topology_.ranks(), thought.gathered, thought.by_mpi, measured);
+    // Some work of ours the model does not know. What it thinks to be lost is no reason where that
+    // is nothing to what batches take: it is not of this machine, or they wait for other things.
+    const double lost = thought.gathered * trusted_difference - thought.by_mpi;
+    const bool pays = lost < (slower - 1) * measured;
     return pays ? std::nullopt : std::optional(Verdict::not_worth_it);
 }
 

@@ -71,6 +71,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void begin_batch();
     bool is_time_to_look() const;
     void consider(const batches::Batch& batch);
+    double native_seconds() const;
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     void end_period();
