@@ -11,6 +11,7 @@
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/mailboxes/outgoing_messages.hpp"
 #include "runtime/memory/shared_memory.hpp"
+#include "runtime/progress/clock.hpp"
 #include "runtime/progress/progress.hpp"
 #include "strategies/batches.hpp"
 #include "strategies/topology.hpp"
@@ -98,6 +99,12 @@ class Mailboxes : public WorkSource {
     void publish(const batches::Batch& batch, const std::vector<int>& members);
     /// What it has published before counts no more.
     void publish_anew();
+    /// A message is sent, by whomever: would it have found others to travel with?
+    void note_send(int destination) {
+        expected_.sent(other_of(topology_.node_of(destination)), now(), round_trip() / 2);
+    }
+    /// Share of those that would have.
+    double saved_share() const { return expected_.saved_share(); }
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.
@@ -169,6 +176,7 @@ class Mailboxes : public WorkSource {
 
     Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world);
     bool create_memory(uint64_t limit);
+    void measure();
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();

@@ -93,6 +93,11 @@ class BatchEngine final : public Mailboxes::Addressee {
     }
     /// A message goes by MPI; before anything else may happen to the connection.
     void sent_by_mpi(int destination, int tag);
+    /// So many did, since messages were last given back.
+    uint64_t sent_by_mpi(int destination) const {
+        const auto& connection = connections_[static_cast<size_t>(destination)];
+        return connection == nullptr ? 0 : connection->sender.sent_by_mpi();
+    }
     /// It is time to propose to hand over.
     bool may_propose(int destination) const {
         const auto& connection = connections_[static_cast<size_t>(destination)];

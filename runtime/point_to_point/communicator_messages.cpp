@@ -20,7 +20,11 @@ constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
 constexpr double surely_faster = 0.9;
 
-constexpr int a_few = 20; ///< messages
+/// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
+/// for others to come must pay, too.
+constexpr double least_saved = 1.0 / 4;
+constexpr int handover_messages = 3; ///< proposal, answer, note
+constexpr int a_few = 20;            ///< messages
 
 double a_few_messages(const World& world) {
     return a_few * world.options.parameters.costs.protocols[0].latency;
@@ -84,6 +88,9 @@ void CommunicatorMessages::post() {
 
 void CommunicatorMessages::note_send(int destination, int tag, uint64_t bytes) {
     learner_.send({destination, tag, bytes});
+    if (engine_ != nullptr) {
+        layer_.mailboxes()->note_send(members_[static_cast<size_t>(destination)]);
+    }
 }
 
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
@@ -157,6 +164,10 @@ void CommunicatorMessages::note(Verdict verdict) {
     message_counts::add(verdict);
 }
 
+bool CommunicatorMessages::is_sent_together() const {
+    return layer_.mailboxes()->saved_share() >= least_saved;
+}
+
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
 void CommunicatorMessages::begin_batch() {
     ++batches_;
@@ -166,7 +177,8 @@ void CommunicatorMessages::begin_batch() {
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
     const uint64_t times = last == nullptr ? 0 : last->times;
-    if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
+    const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
+    if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
     if (learner_.recent() >= period) { end_period(); }
 }
@@ -194,14 +206,18 @@ double CommunicatorMessages::native_seconds() const {
     return is_native ? learner_.mean_seconds() : native_seconds_;
 }
 
-/// Again and again what was declined, for that may be for a moment.
+/// Again and again what was declined, for that may be for a moment. Not before what would have been
+/// saved is as much as it takes: for programs that are soon over, or send here and there.
 void CommunicatorMessages::propose(const batches::Batch& batch) {
+    const double saved = is_asked_for() ? 1 : layer_.mailboxes()->saved_share();
+    const int least = is_asked_for() ? 0 : handover_messages;
     std::optional<int> last; // streams are sorted
     for (const batches::Stream& stream : batch.streams) {
         if (last == stream.destination) { continue; }
         last = stream.destination;
         const int rank = members_[static_cast<size_t>(stream.destination)];
-        const bool may_propose = engine_->may_propose(stream.destination);
+        const bool may_propose = engine_->may_propose(stream.destination) &&
+                                 saved * engine_->sent_by_mpi(stream.destination) >= least;
         if (may_propose && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);
         }
@@ -222,6 +238,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     if (was_faster_) { return std::nullopt; } // whatever is thought
+    if (!is_sent_together()) { return Verdict::few_together; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();
     const double measured = native_seconds();
     log(LogLevel::debug,
@@ -276,6 +293,9 @@ void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
 /// come, so unless the difference is large it is measured once more.
 void CommunicatorMessages::judge() {
     if (has_synchronous_ && has_waiting_wildcard_) { return ask_back(Verdict::returned_risky); }
+    if (layer_.mailboxes()->saved_share() < least_saved / 2) {
+        return ask_back(Verdict::few_together);
+    }
     const std::optional<double> measured = learner_.library_to_mpi();
     if (measured && *measured < surely_faster) { return; }
     constexpr int some_periods = 8; // what was seen by MPI may come again

@@ -68,6 +68,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     using Mover = BatchLearner::Mover;
 
     bool is_asked_for() const;
+    bool is_sent_together() const;
     void begin_batch();
     bool is_time_to_look() const;
     void consider(const batches::Batch& batch);

@@ -61,6 +61,19 @@ TEST(HeldContainers, WhoSendsByMpiOrHasPutSomethingInIsNotMissing) {
     EXPECT_FALSE(expected.is_missing(1, 0, 1));
 }
 
+TEST(ExpectedTraffic, TellsHowManyMessagesWouldTravelTogether) {
+    ExpectedTraffic expected(2, 2);
+    const SharedMemory memory = SharedMemory::create_alone(expected.memory_bytes());
+    expected.attach(memory.data());
+    EXPECT_EQ(expected.saved_share(), 0);
+    for (int i = 1; i <= 10; ++i) {
+        for (int k = 0; k < 4; ++k) { expected.sent(0, i + 0.1 * k, 0.5); }
+    }
+    EXPECT_DOUBLE_EQ(expected.saved_share(), 0.75);
+    for (int i = 11; i <= 5000; ++i) { expected.sent(1, i, 0.5); } // older ones count less
+    EXPECT_LT(expected.saved_share(), 0.05);
+}
+
 class HeldCells : public testing::Test {
   protected:
     HeldCells() : memory_(SharedMemory::create_alone(cells.memory_bytes())) {
