@@ -78,7 +78,7 @@ void Mailboxes::measure() {
                                 source, end_tag, comm_, MPI_STATUS_IGNORE);
         });
     };
-    constexpr int times = 4;
+    constexpr int times = 10;
     for (int i = 0; i < times; ++i) {
         const double start = now();
         const bool is_asked = send(next, before);

@@ -22,7 +22,7 @@ constexpr double surely_faster = 0.9;
 
 /// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
 /// for others to come must pay, too.
-constexpr double least_saved = 1.0 / 4;
+constexpr double least_saved = 0.3;
 constexpr int handover_messages = 3; ///< proposal, answer, note
 constexpr int a_few = 20;            ///< messages
 

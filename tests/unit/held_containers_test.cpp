@@ -1,6 +1,7 @@
 // Containers that are held for ranks which wait for something earlier.
 
 #include "runtime/mailboxes/expected_traffic.hpp"
+#include "runtime/mailboxes/known_containers.hpp"
 #include "runtime/mailboxes/node_mates.hpp"
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/memory/shared_memory.hpp"
@@ -72,6 +73,80 @@ TEST(ExpectedTraffic, TellsHowManyMessagesWouldTravelTogether) {
     EXPECT_DOUBLE_EQ(expected.saved_share(), 0.75);
     for (int i = 11; i <= 5000; ++i) { expected.sent(1, i, 0.5); } // older ones count less
     EXPECT_LT(expected.saved_share(), 0.05);
+}
+
+TEST(KnownContainers, TwoSightingsAreEnough) {
+    KnownContainers known;
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_TRUE(known.knows(7));
+    EXPECT_FALSE(known.knows(8));
+    for (int i = 0; i < 3; ++i) { known.complete(0); }
+    EXPECT_FALSE(known.knows(0));
+}
+
+TEST(KnownContainers, WhatIsMissedIsForgotten) {
+    KnownContainers known;
+    for (int i = 0; i < 5; ++i) {
+        known.complete(7);
+        known.complete(8);
+    }
+    known.missed(7);
+    known.missed(9);
+    EXPECT_FALSE(known.knows(7));
+    EXPECT_TRUE(known.knows(8));
+    known.complete(7);
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_TRUE(known.knows(7));
+}
+
+/// Late ones until it is forgotten.
+int misses(KnownContainers& known, uint64_t signature) {
+    int count = 0;
+    for (; known.knows(signature) && count < 1 << 20; ++count) { known.missed(signature); }
+    return count;
+}
+
+TEST(KnownContainers, WhatIsHeldInVainIsKnownForLonger) {
+    KnownContainers known;
+    int before = 0;
+    for (int i = 0; i < 5; ++i) {
+        known.in_vain(7);
+        EXPECT_TRUE(known.knows(7));
+        const int count = misses(known, 7);
+        EXPECT_GT(count, before);
+        before = count;
+    }
+    for (int i = 0; i < 40; ++i) { known.in_vain(7); }
+    EXPECT_LE(misses(known, 7), 4096);
+    known.grown(7);
+    known.in_vain(7);
+    EXPECT_LE(misses(known, 7), 2); // as if it had never been in vain
+    known.in_vain(7);
+    known.grown(7);
+    EXPECT_FALSE(known.knows(7));
+    known.grown(9);
+    EXPECT_FALSE(known.knows(9));
+}
+
+TEST(KnownContainers, TheLastOfManyAreKept) {
+    constexpr uint64_t last = 200;
+    KnownContainers known;
+    for (uint64_t signature = 1; signature <= last; ++signature) {
+        for (int i = 0; i < 3; ++i) { known.complete(signature); }
+    }
+    for (uint64_t signature = 1; signature <= last; ++signature) {
+        EXPECT_EQ(known.knows(signature), signature + 64 > last) << signature;
+    }
+    known.complete(1);
+    EXPECT_FALSE(known.knows(1));
+    EXPECT_FALSE(known.knows(last - 63));
+    EXPECT_TRUE(known.knows(last - 62));
+    known.complete(1);
+    EXPECT_TRUE(known.knows(1));
 }
 
 class HeldCells : public testing::Test {
