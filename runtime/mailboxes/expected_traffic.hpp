@@ -9,12 +9,14 @@
 namespace nodeaware {
 
 /// What the ranks of a node send to each other node again and again, as far as they have said: what
-/// each has sent in its last batch that repeats. Layout over memory that is given, zero at first.
+/// each has sent in its last batch that repeats, whether that goes through the cells, and when it
+/// did last. Layout over memory that is given, zero at first.
 class ExpectedTraffic {
   public:
     ExpectedTraffic(int nodes, int ranks) : nodes_(nodes), ranks_(ranks) {}
     uint64_t memory_bytes() const {
-        return static_cast<uint64_t>(nodes_) * static_cast<uint64_t>(ranks_) * sizeof(Share);
+        return sizeof(Together) + static_cast<uint64_t>(nodes_) * sizeof(Window) +
+               static_cast<uint64_t>(nodes_) * static_cast<uint64_t>(ranks_) * sizeof(Share);
     }
     void attach(std::byte* memory) { memory_ = memory; }
 
@@ -25,10 +27,10 @@ class ExpectedTraffic {
     void set(int node, int rank, const Traffic& traffic) {
         const uint64_t bytes = std::min<uint64_t>(traffic.bytes, ~uint32_t{0});
         share(node, rank)
-            .store(uint64_t{traffic.messages} << 32 | bytes, std::memory_order_relaxed);
+            .traffic.store(uint64_t{traffic.messages} << 32 | bytes, std::memory_order_relaxed);
     }
     Traffic of(int node, int rank) const {
-        const uint64_t word = share(node, rank).load(std::memory_order_relaxed);
+        const uint64_t word = share(node, rank).traffic.load(std::memory_order_relaxed);
         return {static_cast<uint32_t>(word >> 32), word & ~uint32_t{0}};
     }
     /// Of all ranks.
@@ -38,11 +40,63 @@ class ExpectedTraffic {
         return sum;
     }
 
-  private:
-    using Share = std::atomic<uint64_t>;
+    /// A message that could travel with others of up to `seconds` before.
+    void sent(int node, double now, double seconds) {
+        std::atomic<double>& begun = window(node).begun;
+        const bool is_first = now - begun.load(std::memory_order_relaxed) > seconds;
+        if (is_first) {
+            begun.store(now, std::memory_order_relaxed);
+            together().windows.fetch_add(1, std::memory_order_relaxed);
+        }
+        const uint32_t count = together().messages.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (count < recent) { return; } // older ones count less
+        together().messages.store(count / 2, std::memory_order_relaxed);
+        together().windows.store(together().windows.load() / 2, std::memory_order_relaxed);
+    }
+    /// Of the node's recent messages, those that there would be less.
+    double saved_share() const {
+        const double messages = together().messages.load(std::memory_order_relaxed);
+        return messages == 0 ? 0 : 1 - together().windows.load() / messages;
+    }
+    /// Connections of a rank to that node whose messages go through the cells.
+    void connect(int node, int rank, int by) { share(node, rank).connections.fetch_add(by); }
+    /// The rank has put something into the container of that generation. True if nothing before.
+    bool put(int node, int rank, uint32_t generation) {
+        return share(node, rank).last_put.exchange(generation + 1) != generation + 1;
+    }
+    bool has_put(int node, int rank, uint32_t generation) const {
+        return share(node, rank).last_put.load(std::memory_order_relaxed) == generation + 1;
+    }
+    /// It may put something into that one, and has not.
+    bool is_missing(int node, int rank, uint32_t generation) const {
+        return share(node, rank).connections.load(std::memory_order_relaxed) > 0 &&
+               of(node, rank).messages > 0 && !has_put(node, rank, generation);
+    }
 
+  private:
+    struct Share {
+        std::atomic<uint64_t> traffic{0};
+        std::atomic<int32_t> connections{0};
+        std::atomic<uint32_t> last_put{0}; ///< generation + 1; 0: none yet
+    };
+
+    static constexpr uint32_t recent = 1024;
+    struct alignas(64) Window {
+        std::atomic<double> begun{0};
+    };
+    struct alignas(64) Together {
+        std::atomic<uint32_t> messages{0};
+        std::atomic<uint32_t> windows{0};
+    };
+
+    Together& together() const { return *std::launder(reinterpret_cast<Together*>(memory_)); }
+    Window& window(int node) const {
+        return std::launder(reinterpret_cast<Window*>(memory_ + sizeof(Together)))[node];
+    }
     Share& share(int node, int rank) const {
-        return std::launder(reinterpret_cast<Share*>(memory_))[node * ranks_ + rank];
+        std::byte* const first =
+            memory_ + sizeof(Together) + static_cast<uint64_t>(nodes_) * sizeof(Window);
+        return std::launder(reinterpret_cast<Share*>(first))[node * ranks_ + rank];
     }
 
     int nodes_;

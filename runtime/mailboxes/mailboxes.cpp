@@ -59,7 +59,7 @@ void take_back(MPI_Request request) {
 } // namespace
 
 double a_few_messages(const World& world) {
-    return 20 * world.options.parameters.costs.protocols[0].latency;
+    return a_few * world.options.parameters.costs.protocols[0].latency;
 }
 
 double automatic_batch_timeout(const World& world) {
@@ -86,7 +86,30 @@ std::shared_ptr<Mailboxes> Mailboxes::create(const World& world) {
     const int mine = made->create_memory(world.options.parameters.arena_bytes) ? 1 : 0;
     int all = 0;
     MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, made->comm_);
-    return all != 0 ? made : nullptr;
+    if (all == 0) { return nullptr; }
+    made->measure();
+    return made;
+}
+
+/// Some questions from each node to the next, all at once. What is answered has come.
+void Mailboxes::measure() {
+    if (local_ != 0) { return; }
+    const int nodes = topology_.nodes();
+    const int next = topology_.ranks_of((node_ + 1) % nodes).front();
+    const int before = topology_.ranks_of((node_ + nodes - 1) % nodes).front();
+    const auto send = [&](int destination, int source) {
+        return try_twice([&] {
+            return mpi.Sendrecv(nullptr, 0, MPI_BYTE, destination, end_tag, nullptr, 0, MPI_BYTE,
+                                source, end_tag, comm_, MPI_STATUS_IGNORE);
+        });
+    };
+    constexpr int times = 10;
+    for (int i = 0; i < times; ++i) {
+        const double start = now();
+        const bool is_asked = send(next, before);
+        const bool is_answered = send(before, next);
+        if (is_asked && is_answered) { note_round_trip(now() - start); }
+    }
 }
 
 Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world)

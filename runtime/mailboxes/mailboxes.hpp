@@ -11,6 +11,7 @@
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/mailboxes/outgoing_messages.hpp"
 #include "runtime/memory/shared_memory.hpp"
+#include "runtime/progress/clock.hpp"
 #include "runtime/progress/progress.hpp"
 #include "strategies/batches.hpp"
 #include "strategies/topology.hpp"
@@ -26,8 +27,9 @@
 
 namespace nodeaware {
 
-/// Seconds that about twenty messages take: what waits for others in vain should not take much
-/// longer than by itself.
+/// What waits for others in vain should not take much longer than by itself.
+inline constexpr int a_few = 20; ///< messages
+/// Seconds that they are thought to take.
 double a_few_messages(const World& world);
 /// Seconds that a message waits for others where nothing is known of these: ranks of a node are not
 /// expected to be further apart.
@@ -116,6 +118,12 @@ class Mailboxes : public WorkSource {
     void publish(const batches::Batch& batch, const std::vector<int>& members);
     /// What it has published before counts no more.
     void publish_anew();
+    /// A message is sent, by whomever: would it have found others to travel with?
+    void note_send(int destination) {
+        expected_.sent(other_of(topology_.node_of(destination)), now(), round_trip() / 2);
+    }
+    /// Share of those that would have.
+    double saved_share() const { return expected_.saved_share(); }
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.
@@ -123,6 +131,16 @@ class Mailboxes : public WorkSource {
 
     /// Messages of this rank go through the cells (1), or do no more (-1).
     void takes_part(int by) { mates_.takes_part(local_, by); }
+    /// Messages of this rank to one more (1) or less (-1) in MPI_COMM_WORLD go through the cells.
+    void takes_part(int destination, int by) {
+        mates_.takes_part(local_, by);
+        expected_.connect(other_of(topology_.node_of(destination)), local_, by);
+    }
+
+    /// A question has been answered after so many seconds. The shortest time is what it takes two
+    /// messages to cross the network, and worth waiting for what would need one of its own.
+    void note_round_trip(double seconds) { mates_.note_round_trip(seconds); }
+    double round_trip() const { return mates_.round_trip(); } ///< 0: not known
 
     /// Memory for a message that goes straight: `*at` is for its bytes, a multiple of 8.
     static std::vector<std::byte> framed(Name name, uint64_t bytes, std::span<std::byte>* at);
@@ -185,12 +203,16 @@ class Mailboxes : public WorkSource {
 
     Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& world);
     bool create_memory(uint64_t limit);
+    void measure();
     std::optional<OutgoingCells::Place> reserve(int destination, uint64_t bytes, double patience);
     void note_put(Name name, const OutgoingCells::Place& place, double patience);
     void forget_sent();
-    /// `is_complete`: nobody is expected to put in more. False if another rank has closed it. If it
-    /// throws, the container is put back, and tried again by whoever looks next.
-    bool close_and_send(int other, uint32_t generation, bool is_complete = false);
+    /// What is known of a container that is to be closed: nothing, that nobody is expected to put
+    /// in more, or that nobody has who it was held for.
+    enum class Known { no, complete, held_in_vain };
+    /// False if another rank has closed it. If it throws, the container is put back, and tried
+    /// again by whoever looks next.
+    bool close_and_send(int other, uint32_t generation, Known known = Known::no);
     bool try_to_send(int other, uint32_t generation);
     void send_put_back(int other);
     void send_closed(int other, uint32_t generation);

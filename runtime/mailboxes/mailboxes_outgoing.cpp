@@ -13,13 +13,6 @@ namespace nodeaware {
 
 using namespace mailbox_messages;
 
-namespace {
-
-/// Seconds, whatever time limit is asked for: what its ranks wait for may need it to leave.
-constexpr double longest_hold = 0.1;
-
-} // namespace
-
 void Mailboxes::publish(const batches::Batch& batch, const std::vector<int>& members) {
     std::vector<ExpectedTraffic::Traffic> traffic(keepers_.size());
     for (const batches::Stream& stream : batch.streams) {
@@ -92,6 +85,11 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
         next_forget_ = std::max<size_t>(64, 2 * unsent_.size());
     }
     unsent_.push_back({name, place.node, place.generation, now() + patience});
+    const auto before = outgoing_cells_.left_since(place.node, now() - mates_.round_trip());
+    const bool was_late = before && !expected_.has_put(place.node, local_, *before);
+    if (expected_.put(place.node, local_, place.generation) && was_late) {
+        outgoing_cells_.missed(place.node);
+    }
     const double leaves_at = outgoing_cells_.times(place.node, place.generation).leaves_at;
     const bool is_overdue = leaves_at != 0 && now() > leaves_at;
     if (!is_overdue) {
@@ -123,10 +121,12 @@ void Mailboxes::forget_sent() {
     activity.requests.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool Mailboxes::close_and_send(int other, uint32_t generation, bool is_complete) {
-    if (!outgoing_cells_.close(other, generation)) { return false; }
+bool Mailboxes::close_and_send(int other, uint32_t generation, Known known) {
+    if (!outgoing_cells_.close(other, generation, now())) { return false; }
     mates_.collects(-1);
-    if (is_complete) { outgoing_cells_.learn(other, generation); }
+    if (known != Known::no) {
+        outgoing_cells_.learn(other, generation, known == Known::held_in_vain);
+    }
     try {
         send_closed(other, generation);
     } catch (...) { // it has messages of others
@@ -258,21 +258,26 @@ void Mailboxes::close_ready() {
         const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
         const bool is_overdue = times.leaves_at != 0 && now() > times.leaves_at;
         const bool all_wait = times.now != 0 && mates_.all_wait(times.now);
-        const auto may_have = [&](int rank) { return expected_.of(other, rank).messages > 0; };
-        const bool is_held_up = all_wait && (outgoing_cells_.awaits_others(other, *generation) ||
-                                             mates_.is_held_up(times.now, may_have));
+        const bool are_others_in = outgoing_cells_.are_others_in(other, *generation);
+        const bool awaits_others = outgoing_cells_.awaits_others(other, *generation);
+        const auto is_missing = [&](int rank) {
+            return expected_.is_missing(other, rank, *generation);
+        };
+        const bool is_held_up = all_wait && (awaits_others || mates_.is_held_up(is_missing));
         const bool is_held = is_held_up && outgoing_cells_.hold(other, *generation);
-        const bool is_held_in_vain = is_held && (is_overdue || now() > times.now + longest_hold);
-        const bool is_complete = outgoing_cells_.are_others_in(other, *generation) ||
-                                 (all_wait && (!is_held || is_held_in_vain));
+        const bool is_too_late = !awaits_others && now() > times.now + mates_.round_trip();
+        const bool is_held_in_vain = is_held && (is_overdue || is_too_late);
+        const bool is_complete = are_others_in || (all_wait && (!is_held || is_held_in_vain));
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
             continue;
         }
         if (!is_overdue && others_can_send(other)) { continue; }
-        const bool is_all = is_complete && (!is_held_up || is_held); // as far as anybody can tell
-        if (!close_and_send(other, *generation, is_all)) { continue; }
+        const bool is_all = are_others_in || (is_complete && !is_held_up);
+        const Known known = is_all            ? Known::complete
+                            : is_held_in_vain ? Known::held_in_vain
+                                              : Known::no;
+        if (!close_and_send(other, *generation, known)) { continue; }
         has_closed = true;
-        if (is_held_in_vain) { outgoing_cells_.held_in_vain(other); }
         if (is_overdue && !is_complete) {
             ++counts_.overdue;
             late = std::max(late.value_or(0), times.now);
@@ -289,7 +294,7 @@ void Mailboxes::others_are_in() {
         outgoing_cells_.others_are_in(other, *generation);
         if (others_can_send(other)) { continue; } // and are about to look
         try {
-            close_and_send(other, *generation, true);
+            close_and_send(other, *generation, Known::complete);
         } catch (const MpiError&) { // left to the next look
         } catch (const std::bad_alloc&) {}
     }

@@ -28,6 +28,16 @@ class NodeMates {
     }
     bool anybody_takes_part() const { return node().engines.load(std::memory_order_relaxed) > 0; }
 
+    /// A question has been answered after so many seconds. The shortest time is what it takes two
+    /// messages to cross the network.
+    void note_round_trip(double seconds) {
+        std::atomic<double>& least = node().round_trip;
+        double known = least.load(std::memory_order_relaxed);
+        while ((known == 0 || seconds < known) &&
+               !least.compare_exchange_weak(known, seconds, std::memory_order_relaxed)) {}
+    }
+    double round_trip() const { return node().round_trip.load(std::memory_order_relaxed); }
+
     /// A container is begun (1), or closed (-1).
     void collects(int by) { node().collecting.fetch_add(by); }
     bool is_collecting() const { return node().collecting.load() > 0; }
@@ -54,13 +64,13 @@ class NodeMates {
         }
         return true;
     }
-    /// One of those that `may_have` something for it waits since before it was begun, for something
-    /// earlier.
-    template <class MayHave> bool is_held_up(double begun, MayHave may_have) const {
+    /// One of those that `may_have` something for a container has something else to do first.
+    template <class MayHave> bool is_held_up(MayHave may_have) const {
+        const uint64_t closings = node().closings.load(std::memory_order_relaxed);
         for (int rank = 0; rank < ranks_; ++rank) {
             const Rank& mate = of(rank);
-            const bool waits_since = mate.waits.load() != 0 && mate.waited_at.load() < begun;
-            if (waits_since && mate.engines.load() > 0 && may_have(rank)) { return true; }
+            const bool is_excused = mate.excused_until.load() > closings;
+            if (!is_excused && mate.engines.load() > 0 && may_have(rank)) { return true; }
         }
         return false;
     }
@@ -86,6 +96,7 @@ class NodeMates {
         std::atomic<int32_t> engines{0};
         std::atomic<int32_t> collecting{0};
         std::atomic<uint64_t> closings{0};
+        std::atomic<double> round_trip{0}; ///< 0: not known
     };
     struct alignas(64) Rank {
         std::atomic<int32_t> engines{0};

@@ -9,7 +9,6 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint32_t tries = 16; ///< one container in so many tries to become more than is known
 constexpr uint32_t most_in_vain = 12;
 
 // The word of a cell: generation (24 bits), state, ranks that are writing (12), bytes used (24).
@@ -174,43 +173,44 @@ OutgoingCells::Times OutgoingCells::times(int node, uint32_t generation) const {
 }
 
 bool OutgoingCells::is_known(int node, uint32_t generation) const {
-    Cell& place = cell(node, generation);
-    const uint64_t signature = place.signature.load(std::memory_order_acquire);
-    if (!ring(node).known.knows(signature)) { return false; }
-    // Each cell has its turns, for others may not be used for long.
-    const uint32_t turn = (cell_of(generation) + 1) * (tries / cells) - 1;
-    if (generation / cells % tries != turn) { return true; }
-    place.passed.store(signature, std::memory_order_relaxed);
-    return false;
+    return ring(node).known.knows(cell(node, generation).signature.load(std::memory_order_acquire));
 }
 
-void OutgoingCells::learn(int node, uint32_t generation) {
-    Cell& place = cell(node, generation);
-    const uint64_t signature = place.signature.load(std::memory_order_acquire);
-    const uint64_t passed = place.passed.load(std::memory_order_relaxed);
-    if (passed != 0 && passed != signature) { ring(node).known.mistaken(passed); }
-    ring(node).known.complete(signature);
+void OutgoingCells::learn(int node, uint32_t generation, bool in_vain) {
+    Ring& here = ring(node);
+    const uint64_t signature = cell(node, generation).signature.load(std::memory_order_acquire);
+    if (!in_vain) { return here.known.complete(signature); }
+    here.known.in_vain(signature);
+    const uint32_t times = std::min(here.held_in_vain.load() + 1, most_in_vain);
+    here.held_in_vain.store(times);
+    here.hold_from.store(here.closings.load() + (uint32_t{1} << times));
 }
 
 bool OutgoingCells::hold(int node, uint32_t generation) {
     Cell& place = cell(node, generation);
     Ring& here = ring(node);
     const uint64_t signature = place.signature.load(std::memory_order_acquire);
+    if (here.known.knows(signature)) { return false; }
     const bool is_held = place.held.load(std::memory_order_relaxed) != 0;
-    const uint32_t turn = generation / cells / tries;
-    // Seldom, for what is known may have become less than all.
-    if (here.known.knows(signature) && !std::has_single_bit(turn)) { return false; }
     const auto ahead = static_cast<int32_t>(here.hold_from.load() - here.closings.load());
     if (!is_held && ahead > 0) { return false; }
     if (!is_held) { place.held.store(signature, std::memory_order_relaxed); }
     return true;
 }
 
-void OutgoingCells::held_in_vain(int node) {
+std::optional<uint32_t> OutgoingCells::left_since(int node, double seconds) const {
+    const Ring& here = ring(node);
+    const bool is_missed = here.left_signature.load(std::memory_order_relaxed) == 0;
+    if (is_missed || here.left_at.load(std::memory_order_relaxed) < seconds) {
+        return std::nullopt;
+    }
+    return here.left_generation.load(std::memory_order_relaxed);
+}
+
+void OutgoingCells::missed(int node) {
     Ring& here = ring(node);
-    const uint32_t times = std::min(here.held_in_vain.load() + 1, most_in_vain);
-    here.held_in_vain.store(times);
-    here.hold_from.store(here.closings.load() + (uint32_t{1} << times));
+    const uint64_t signature = here.left_signature.exchange(0);
+    if (signature != 0) { here.known.missed(signature); }
 }
 
 /// From one state to another; writers are left alone.
@@ -222,7 +222,7 @@ bool OutgoingCells::change(Cell& place, uint32_t generation, uint64_t from, uint
     return false;
 }
 
-bool OutgoingCells::close(int node, uint32_t generation) {
+bool OutgoingCells::close(int node, uint32_t generation, double seconds) {
     if (!has_to_leave(node, generation)) { return false; }
     Cell& place = cell(node, generation);
     if (change(place, generation, unsent, closed)) {
@@ -232,11 +232,17 @@ bool OutgoingCells::close(int node, uint32_t generation) {
     if (!change(place, generation, open, closed)) { return false; }
     // Others may be writing; they need nothing but the processor to finish.
     while ((place.word.load(std::memory_order_acquire) & writers_mask) != 0) { sched_yield(); }
-    ring(node).closings.fetch_add(1);
+    Ring& here = ring(node);
+    here.closings.fetch_add(1);
     const uint64_t held = place.held.load(std::memory_order_relaxed);
-    if (held != 0 && held != place.signature.load(std::memory_order_relaxed)) { // it has grown
-        ring(node).held_in_vain.store(ring(node).held_in_vain.load() / 2);
+    const uint64_t signature = place.signature.load(std::memory_order_relaxed);
+    if (held != 0 && held != signature) { // it has grown
+        here.held_in_vain.store(here.held_in_vain.load() / 2);
+        here.known.grown(held);
     }
+    here.left_at.store(seconds, std::memory_order_relaxed);
+    here.left_generation.store(generation, std::memory_order_relaxed);
+    here.left_signature.store(signature, std::memory_order_relaxed);
     return true;
 }
 
@@ -268,7 +274,6 @@ void OutgoingCells::empty(Cell& place, uint64_t word) {
     place.begun.store(0, std::memory_order_relaxed);
     place.leaves_at.store(0, std::memory_order_relaxed);
     place.signature.store(0, std::memory_order_relaxed);
-    place.passed.store(0, std::memory_order_relaxed);
     place.held.store(0, std::memory_order_relaxed);
     place.others.store(0, std::memory_order_relaxed);
     place.word.store(first_word(generation_of(word)) | unused, std::memory_order_release);

@@ -83,20 +83,22 @@ class OutgoingCells {
     std::optional<uint32_t> not_sent(int node) const;
     /// When it was begun, and when it should have left.
     Times times(int node, uint32_t generation) const;
-    /// It holds the same as some containers before that were complete. Now and then that is not
-    /// heeded, to see whether it still is all.
+    /// It holds the same as some containers before that were complete.
     bool is_known(int node, uint32_t generation) const;
-    /// It is complete as it is.
-    void learn(int node, uint32_t generation);
+    /// It is complete as it is; `in_vain`: as far as anybody can tell who has held it.
+    void learn(int node, uint32_t generation, bool in_vain);
     /// All ranks wait, but some for something earlier, after which they may put more in. Holds it
     /// for these, from the first time on; false: not worth it, as it is known, or after that was in
     /// vain for a while, longer each time.
     bool hold(int node, uint32_t generation);
-    void held_in_vain(int node);
+    /// The container that was closed last, if that was since then and nobody has missed it.
+    std::optional<uint32_t> left_since(int node, double seconds) const;
+    /// What has come now could have travelled in it.
+    void missed(int node);
 
     /// True: the cell is the caller's, who looks at its content() and then calls keep(), release()
     /// or put_back().
-    bool close(int node, uint32_t generation);
+    bool close(int node, uint32_t generation, double seconds);
     std::span<const std::byte> content(int node, uint32_t generation) const;
     /// It is being sent.
     void keep(int node, uint32_t generation, double seconds);
@@ -109,6 +111,10 @@ class OutgoingCells {
     static uint32_t cell_of(uint32_t generation) { return generation % cells; }
     /// The other node has what this cell kept.
     void returned(int node, uint32_t cell);
+    /// When it was sent.
+    double kept_at(int node, uint32_t number) const {
+        return cell(node, number).kept.load(std::memory_order_relaxed);
+    }
     /// Containers that are kept since before that time and have not been sent once more.
     std::optional<uint32_t> kept_since(int node, double seconds) const;
     /// True: the caller sends the content() once more and calls sent_again().
@@ -124,8 +130,7 @@ class OutgoingCells {
         std::atomic<double> begun{0};     ///< 0: not known
         std::atomic<double> leaves_at{0}; ///< 0: not known
         std::atomic<uint64_t> signature{0};
-        std::atomic<uint64_t> passed{0}; ///< a signature that was known, and not heeded
-        std::atomic<uint64_t> held{0};   ///< the signature with which it was held first
+        std::atomic<uint64_t> held{0}; ///< the signature with which it was held first
         std::atomic<double> kept{0};
         std::atomic<uint32_t> others{0}; ///< 0: not known of
     };
@@ -136,6 +141,10 @@ class OutgoingCells {
         std::atomic<uint32_t> held_in_vain{0};
         std::atomic<uint32_t> hold_from{0}; ///< closings
         std::atomic<uint32_t> lonely{0};    ///< in a row
+        // The container that was closed last.
+        std::atomic<uint64_t> left_signature{0};
+        std::atomic<uint32_t> left_generation{0};
+        std::atomic<double> left_at{0};
         KnownContainers known;
     };
 

@@ -38,7 +38,9 @@ void BatchEngine::open() { mailboxes_->add(settings_.name, *this); }
 BatchEngine::~BatchEngine() {
     report();
     mailboxes_->remove(settings_.name);
-    if (handed_over_ > 0) { mailboxes_->takes_part(-1); }
+    for (int i = 0; i < size(); ++i) {
+        if (sends_to(i)) { mailboxes_->takes_part(world(i), -1); }
+    }
 }
 
 void BatchEngine::report() {

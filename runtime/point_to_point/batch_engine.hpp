@@ -93,6 +93,11 @@ class BatchEngine final : public Mailboxes::Addressee {
     }
     /// A message goes by MPI; before anything else may happen to the connection.
     void sent_by_mpi(int destination, int tag);
+    /// So many did, since messages were last given back.
+    uint64_t sent_by_mpi(int destination) const {
+        const auto& connection = connections_[static_cast<size_t>(destination)];
+        return connection == nullptr ? 0 : connection->sender.sent_by_mpi();
+    }
     /// It is time to propose to hand over.
     bool may_propose(int destination) const {
         const auto& connection = connections_[static_cast<size_t>(destination)];
@@ -160,6 +165,7 @@ class BatchEngine final : public Mailboxes::Addressee {
         std::optional<std::vector<int>> owed_tags;
         bool is_asked_back = false; ///< and not answered
         uint32_t asked_at = 0;      ///< `sequence` after the question
+        double proposed_at = 0;
     };
 
     Connection& connection(int destination);
@@ -193,7 +199,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void ask_back(bool also_idle);
     void take_confirmation(const wire::Entry& entry);
     void number_anew(int destination);
-    void count_outgoing(int by);
+    void count_outgoing(int destination, int by);
 
     Owner* owner_; ///< nullptr: the communicator has been freed
     std::shared_ptr<Mailboxes> mailboxes_;

@@ -20,6 +20,11 @@ constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
 constexpr double surely_faster = 0.9;
 
+/// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
+/// for others to come must pay, too.
+constexpr double least_saved = 0.3;
+constexpr int handover_messages = 3; ///< proposal, answer, note
+
 } // namespace
 
 CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int rank,
@@ -48,13 +53,15 @@ bool CommunicatorMessages::is_asked_for() const {
     return layer_.world().options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
 }
 
-/// Ranks of a node are not expected to be further apart than a batch takes, and what waits in vain
-/// should not take much longer than by MPI.
+/// Ranks of a node are not expected to be further apart than a batch takes, or some messages,
+/// whatever these take on this machine; and what waits in vain should not take much longer than by
+/// MPI.
 double CommunicatorMessages::patience() const {
     const World& world = layer_.world();
     if (world.options.batch_timeout >= 0) { return world.options.batch_timeout; }
     const double least = is_asked_for() ? automatic_batch_timeout(world) : a_few_messages(world);
-    return std::max(least, native_seconds_);
+    const double measured = a_few * layer_.mailboxes()->round_trip() / 2;
+    return std::max({least, measured, native_seconds_});
 }
 
 void CommunicatorMessages::post() {
@@ -72,6 +79,9 @@ void CommunicatorMessages::post() {
 
 void CommunicatorMessages::note_send(int destination, int tag, uint64_t bytes) {
     learner_.send({destination, tag, bytes});
+    if (engine_ != nullptr) {
+        layer_.mailboxes()->note_send(members_[static_cast<size_t>(destination)]);
+    }
 }
 
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
@@ -145,6 +155,10 @@ void CommunicatorMessages::note(Verdict verdict) {
     message_counts::add(verdict);
 }
 
+bool CommunicatorMessages::is_sent_together() const {
+    return layer_.mailboxes()->saved_share() >= least_saved;
+}
+
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
 void CommunicatorMessages::begin_batch() {
     ++batches_;
@@ -154,7 +168,8 @@ void CommunicatorMessages::begin_batch() {
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
     const uint64_t times = last == nullptr ? 0 : last->times;
-    if (times >= 2 && (times <= few || std::has_single_bit(times))) { consider(*last); }
+    const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
+    if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
     if (learner_.recent() >= period) { end_period(); }
 }
@@ -173,18 +188,27 @@ void CommunicatorMessages::consider(const batches::Batch& batch) {
     const auto why = obstacle(batch);
     is_worth_it_ = !why;
     if (why) { return note(*why); }
-    const bool is_native = engine_->outgoing_connections() == 0 && learner_.recent() > 0;
-    if (is_native) { native_seconds_ = learner_.mean_seconds(); }
+    native_seconds_ = native_seconds();
 }
 
-/// Again and again what was declined, for that may be for a moment.
+/// Of a batch, as far as is known.
+double CommunicatorMessages::native_seconds() const {
+    const bool is_native = engine_->outgoing_connections() == 0 && learner_.recent() > 0;
+    return is_native ? learner_.mean_seconds() : native_seconds_;
+}
+
+/// Again and again what was declined, for that may be for a moment. Not before what would have been
+/// saved is as much as it takes: for programs that are soon over, or send here and there.
 void CommunicatorMessages::propose(const batches::Batch& batch) {
+    const double saved = is_asked_for() ? 1 : layer_.mailboxes()->saved_share();
+    const int least = is_asked_for() ? 0 : handover_messages;
     std::optional<int> last; // streams are sorted
     for (const batches::Stream& stream : batch.streams) {
         if (last == stream.destination) { continue; }
         last = stream.destination;
         const int rank = members_[static_cast<size_t>(stream.destination)];
-        const bool may_propose = engine_->may_propose(stream.destination);
+        const bool may_propose = engine_->may_propose(stream.destination) &&
+                                 saved * engine_->sent_by_mpi(stream.destination) >= least;
         if (may_propose && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);
         }
@@ -205,12 +229,17 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     if (was_faster_) { return std::nullopt; } // whatever is thought
+    if (!is_sent_together()) { return Verdict::few_together; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();
+    const double measured = native_seconds();
     log(LogLevel::debug,
-        "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI",
-        topology_.ranks(), thought.gathered, thought.by_mpi);
-    // Some work of ours the model does not know.
-    const bool pays = thought.gathered * trusted_difference < thought.by_mpi;
+        "point-to-point on {} ranks: thought to take {:.3g} s gathered, {:.3g} s by MPI; by MPI "
+        "it takes {:.3g} s",
+        topology_.ranks(), thought.gathered, thought.by_mpi, measured);
+    // Some work of ours the model does not know. What it thinks to be lost is no reason where that
+    // is nothing to what batches take: it is not of this machine, or they wait for other things.
+    const double lost = thought.gathered * trusted_difference - thought.by_mpi;
+    const bool pays = lost < (slower - 1) * measured;
     return pays ? std::nullopt : std::optional(Verdict::not_worth_it);
 }
 
@@ -255,6 +284,9 @@ void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
 /// come, so unless the difference is large it is measured once more.
 void CommunicatorMessages::judge() {
     if (has_synchronous_ && has_waiting_wildcard_) { return ask_back(Verdict::returned_risky); }
+    if (layer_.mailboxes()->saved_share() < least_saved / 2) {
+        return ask_back(Verdict::few_together);
+    }
     const std::optional<double> measured = learner_.library_to_mpi();
     if (measured && *measured < surely_faster) { return; }
     constexpr int some_periods = 8; // what was seen by MPI may come again

@@ -64,9 +64,11 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     using Mover = BatchLearner::Mover;
 
     bool is_asked_for() const;
+    bool is_sent_together() const;
     void begin_batch();
     bool is_time_to_look() const;
     void consider(const batches::Batch& batch);
+    double native_seconds() const;
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     void end_period();

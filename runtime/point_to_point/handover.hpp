@@ -57,6 +57,7 @@ class Sender {
 
     /// A message goes by MPI: to be called before anything else can happen to the connection.
     void sent_by_mpi(int tag);
+    uint64_t sent_by_mpi() const { return count_.messages; }
 
     /// After so many messages by MPI, and more and more where it was in vain before.
     bool may_propose() const { return phase_ == Phase::mpi && count_.messages >= next_proposal_; }

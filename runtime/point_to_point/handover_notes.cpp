@@ -1,4 +1,5 @@
 #include "runtime/point_to_point/batch_engine.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <cstring>
 
@@ -13,10 +14,9 @@ template <class Value> std::span<const std::byte> bytes_of(const Value& value) {
 
 } // namespace
 
-void BatchEngine::count_outgoing(int by) {
-    const bool took_part = handed_over_ > 0;
+void BatchEngine::count_outgoing(int destination, int by) {
     handed_over_ += by;
-    if (took_part != (handed_over_ > 0)) { mailboxes_->takes_part(by); }
+    mailboxes_->takes_part(world(destination), by);
     wants_back_ = wants_back_ && handed_over_ > 0;
 }
 
@@ -27,7 +27,9 @@ void BatchEngine::sent_by_mpi(int destination, int tag) {
 }
 
 void BatchEngine::propose(int destination) {
-    connection(destination).sender.propose();
+    Connection& known = connection(destination);
+    known.sender.propose();
+    known.proposed_at = now();
     ++outgoing_connections_;
     ++counts_.proposed;
     owner_->is_active();
@@ -104,6 +106,7 @@ void BatchEngine::take_proposal(int source, bool is_synchronous) {
 void BatchEngine::take_answer(int source, const wire::Answer& answer) {
     number_anew(source);
     Connection& known = connection(source);
+    mailboxes_->note_round_trip(now() - known.proposed_at);
     known.part = static_cast<int>(answer.part);
     go_on(source, known.sender.answered({answer.messages, answer.hash}));
 }
@@ -129,7 +132,7 @@ void BatchEngine::hand_over(int destination) {
     Connection& known = connection(destination);
     known.owed_tags = known.sender.tags();
     for (const int tag : *known.owed_tags) { credits_.note_sent_by_mpi({destination, tag}); }
-    count_outgoing(1);
+    count_outgoing(destination, 1);
     ++counts_.handed_over;
     send_owed(destination);
 }
@@ -149,7 +152,7 @@ void BatchEngine::take_confirmation(const wire::Entry& entry) {
     if (!is_confirmed || !known.sender.confirmed(entry.sequence, known.sequence)) { return; }
     send_numbered(entry.source, wire::has_left);
     number_anew(entry.source);
-    count_outgoing(-1);
+    count_outgoing(entry.source, -1);
     --outgoing_connections_;
     ++counts_.returned;
 }

@@ -11,6 +11,7 @@ constexpr auto reasons = static_cast<size_t>(Verdict::count);
 constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: left to MPI: batches that do not repeat",
     "point-to-point: left to MPI: hardly any messages between nodes",
+    "point-to-point: left to MPI: sent at different times",
     "point-to-point: left to MPI: thought to be faster so",
     "point-to-point: left to MPI: one machine has all nodes",
     "point-to-point: left to MPI: windows of shared memory",

@@ -14,6 +14,7 @@ namespace nodeaware::message_counts {
 enum class Verdict {
     no_repetition,
     few_messages,
+    few_together,
     not_worth_it,
     one_machine,
     shared_memory,

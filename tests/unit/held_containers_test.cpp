@@ -1,5 +1,7 @@
 // Containers that are held for ranks which wait for something earlier.
 
+#include "runtime/mailboxes/expected_traffic.hpp"
+#include "runtime/mailboxes/known_containers.hpp"
 #include "runtime/mailboxes/node_mates.hpp"
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/memory/shared_memory.hpp"
@@ -14,32 +16,137 @@ namespace {
 
 bool anybody(int /*rank*/) { return true; }
 
-TEST(HeldContainers, WaitForRanksThatWaitSinceBefore) {
+TEST(HeldContainers, WaitForThoseWhoTakePart) {
     NodeMates mates(2);
     const SharedMemory memory = SharedMemory::create_alone(mates.memory_bytes());
     mates.attach(memory.data());
-    for (int rank = 0; rank < 2; ++rank) { mates.takes_part(rank, 1); }
     mates.begin_waiting(0, 1);
+    EXPECT_FALSE(mates.is_held_up(anybody));
+    mates.takes_part(1, 1);
+    EXPECT_TRUE(mates.is_held_up(anybody));
+    EXPECT_FALSE(mates.is_held_up([](int rank) { return rank == 0; }));
+    mates.closed(2); // rank 1 was late, and is excused from the next time on
+    mates.closed(2);
     mates.begin_waiting(1, 3);
-    EXPECT_TRUE(mates.all_wait(2)); // since rank 0 waits, though not for this one
-    EXPECT_TRUE(mates.is_held_up(2, anybody));
-    EXPECT_FALSE(mates.is_held_up(2, [](int rank) { return rank == 1; }));
-    mates.end_waiting(0);
-    EXPECT_FALSE(mates.all_wait(2)); // it may be about to put something in
-    EXPECT_FALSE(mates.is_held_up(2, anybody));
-    mates.begin_waiting(0, 4);
-    EXPECT_TRUE(mates.all_wait(2));
-    EXPECT_FALSE(mates.is_held_up(2, anybody));
-    mates.end_waiting(0); // has waited since
-    EXPECT_TRUE(mates.all_wait(2));
+    for (int i = 0; i < 4; ++i) { mates.closed({}); } // in time
+    EXPECT_TRUE(mates.is_held_up(anybody));
 }
 
-TEST(HeldContainers, WhoTakesNoPartHoldsNobodyUp) {
-    NodeMates mates(1);
+TEST(HeldContainers, TheShortestRoundTripCounts) {
+    NodeMates mates(2);
     const SharedMemory memory = SharedMemory::create_alone(mates.memory_bytes());
     mates.attach(memory.data());
-    mates.begin_waiting(0, 1);
-    EXPECT_FALSE(mates.is_held_up(2, anybody));
+    EXPECT_EQ(mates.round_trip(), 0); // not known
+    mates.note_round_trip(2);
+    mates.note_round_trip(3);
+    EXPECT_EQ(mates.round_trip(), 2);
+    mates.note_round_trip(1);
+    EXPECT_EQ(mates.round_trip(), 1);
+}
+
+TEST(HeldContainers, WhoSendsByMpiOrHasPutSomethingInIsNotMissing) {
+    ExpectedTraffic expected(2, 2);
+    const SharedMemory memory = SharedMemory::create_alone(expected.memory_bytes());
+    expected.attach(memory.data());
+    expected.set(1, 0, {3, 24});
+    EXPECT_FALSE(expected.is_missing(1, 0, 0));
+    expected.connect(1, 0, 1);
+    EXPECT_TRUE(expected.is_missing(1, 0, 0));
+    EXPECT_FALSE(expected.is_missing(0, 0, 0));
+    EXPECT_FALSE(expected.is_missing(1, 1, 0));
+    EXPECT_TRUE(expected.put(1, 0, 0));
+    EXPECT_FALSE(expected.put(1, 0, 0)); // not the first
+    EXPECT_FALSE(expected.is_missing(1, 0, 0));
+    EXPECT_TRUE(expected.is_missing(1, 0, 1));
+    expected.connect(1, 0, -1);
+    EXPECT_FALSE(expected.is_missing(1, 0, 1));
+}
+
+TEST(ExpectedTraffic, TellsHowManyMessagesWouldTravelTogether) {
+    ExpectedTraffic expected(2, 2);
+    const SharedMemory memory = SharedMemory::create_alone(expected.memory_bytes());
+    expected.attach(memory.data());
+    EXPECT_EQ(expected.saved_share(), 0);
+    for (int i = 1; i <= 10; ++i) {
+        for (int k = 0; k < 4; ++k) { expected.sent(0, i + 0.1 * k, 0.5); }
+    }
+    EXPECT_DOUBLE_EQ(expected.saved_share(), 0.75);
+    for (int i = 11; i <= 5000; ++i) { expected.sent(1, i, 0.5); } // older ones count less
+    EXPECT_LT(expected.saved_share(), 0.05);
+}
+
+TEST(KnownContainers, TwoSightingsAreEnough) {
+    KnownContainers known;
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_TRUE(known.knows(7));
+    EXPECT_FALSE(known.knows(8));
+    for (int i = 0; i < 3; ++i) { known.complete(0); }
+    EXPECT_FALSE(known.knows(0));
+}
+
+TEST(KnownContainers, WhatIsMissedIsForgotten) {
+    KnownContainers known;
+    for (int i = 0; i < 5; ++i) {
+        known.complete(7);
+        known.complete(8);
+    }
+    known.missed(7);
+    known.missed(9);
+    EXPECT_FALSE(known.knows(7));
+    EXPECT_TRUE(known.knows(8));
+    known.complete(7);
+    EXPECT_FALSE(known.knows(7));
+    known.complete(7);
+    EXPECT_TRUE(known.knows(7));
+}
+
+/// Late ones until it is forgotten.
+int misses(KnownContainers& known, uint64_t signature) {
+    int count = 0;
+    for (; known.knows(signature) && count < 1 << 20; ++count) { known.missed(signature); }
+    return count;
+}
+
+TEST(KnownContainers, WhatIsHeldInVainIsKnownForLonger) {
+    KnownContainers known;
+    int before = 0;
+    for (int i = 0; i < 5; ++i) {
+        known.in_vain(7);
+        EXPECT_TRUE(known.knows(7));
+        const int count = misses(known, 7);
+        EXPECT_GT(count, before);
+        before = count;
+    }
+    for (int i = 0; i < 40; ++i) { known.in_vain(7); }
+    EXPECT_LE(misses(known, 7), 4096);
+    known.grown(7);
+    known.in_vain(7);
+    EXPECT_LE(misses(known, 7), 2); // as if it had never been in vain
+    known.in_vain(7);
+    known.grown(7);
+    EXPECT_FALSE(known.knows(7));
+    known.grown(9);
+    EXPECT_FALSE(known.knows(9));
+}
+
+TEST(KnownContainers, TheLastOfManyAreKept) {
+    constexpr uint64_t last = 200;
+    KnownContainers known;
+    for (uint64_t signature = 1; signature <= last; ++signature) {
+        for (int i = 0; i < 3; ++i) { known.complete(signature); }
+    }
+    for (uint64_t signature = 1; signature <= last; ++signature) {
+        EXPECT_EQ(known.knows(signature), signature + 64 > last) << signature;
+    }
+    known.complete(1);
+    EXPECT_FALSE(known.knows(1));
+    EXPECT_FALSE(known.knows(last - 63));
+    EXPECT_TRUE(known.knows(last - 62));
+    known.complete(1);
+    EXPECT_TRUE(known.knows(1));
 }
 
 class HeldCells : public testing::Test {
@@ -56,15 +163,15 @@ class HeldCells : public testing::Test {
     }
     void close() {
         const uint32_t generation = cells.collecting(0).value();
-        EXPECT_TRUE(cells.close(0, generation));
+        EXPECT_TRUE(cells.close(0, generation, 1));
         cells.release(0, generation);
     }
     bool hold() { return cells.hold(0, cells.collecting(0).value()); }
-    /// Containers that are not held until one is.
+    /// Containers that are not held until one is, each of a new kind.
     int closings_until_held() {
         int closings = 0;
         for (; closings < 1 << 20; ++closings) {
-            put(5);
+            put(++kinds_);
             const bool is_held = hold();
             close();
             if (is_held) { break; }
@@ -72,16 +179,17 @@ class HeldCells : public testing::Test {
         return closings;
     }
     void hold_in_vain() {
-        put(5);
+        put(++kinds_);
         hold();
+        cells.learn(0, cells.collecting(0).value(), true);
         close();
-        cells.held_in_vain(0);
     }
 
     OutgoingCells cells{1, 1024};
 
   private:
     SharedMemory memory_;
+    uint64_t kinds_ = 100;
 };
 
 TEST_F(HeldCells, AreHeldEverMoreSeldomInVain) {
@@ -112,17 +220,17 @@ TEST_F(HeldCells, AreHeldAgainWhereMoreHasCome) {
 TEST_F(HeldCells, AreNotHeldIfTheyAreKnown) {
     for (int i = 0; i < 2; ++i) {
         put(5);
-        cells.learn(0, cells.collecting(0).value());
+        cells.learn(0, cells.collecting(0).value(), false);
         close();
     }
-    int held = 0;
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 100; ++i) {
         put(5);
-        held += hold() ? 1 : 0;
+        EXPECT_FALSE(hold());
         close();
     }
-    EXPECT_GT(held, 0); // for they may have become less than all
-    EXPECT_LT(held, 800);
+    cells.missed(0);
+    put(5);
+    EXPECT_TRUE(hold());
 }
 
 TEST_F(HeldCells, AwaitOthersUntilTheyAreEmptied) {

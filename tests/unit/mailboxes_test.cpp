@@ -204,51 +204,6 @@ TEST(Container, MalformedItemsAreNoticed) {
     }
 }
 
-TEST(KnownContainers, TwoSightingsAreEnough) {
-    KnownContainers known;
-    EXPECT_FALSE(known.knows(7));
-    known.complete(7);
-    EXPECT_FALSE(known.knows(7));
-    known.complete(7);
-    EXPECT_TRUE(known.knows(7));
-    EXPECT_FALSE(known.knows(8));
-    for (int i = 0; i < 3; ++i) { known.complete(0); }
-    EXPECT_FALSE(known.knows(0));
-}
-
-TEST(KnownContainers, MistakesAreForgotten) {
-    KnownContainers known;
-    for (int i = 0; i < 5; ++i) {
-        known.complete(7);
-        known.complete(8);
-    }
-    known.mistaken(7);
-    known.mistaken(9);
-    EXPECT_FALSE(known.knows(7));
-    EXPECT_TRUE(known.knows(8));
-    known.complete(7);
-    EXPECT_FALSE(known.knows(7));
-    known.complete(7);
-    EXPECT_TRUE(known.knows(7));
-}
-
-TEST(KnownContainers, TheLastOfManyAreKept) {
-    constexpr uint64_t last = 200;
-    KnownContainers known;
-    for (uint64_t signature = 1; signature <= last; ++signature) {
-        for (int i = 0; i < 3; ++i) { known.complete(signature); }
-    }
-    for (uint64_t signature = 1; signature <= last; ++signature) {
-        EXPECT_EQ(known.knows(signature), signature + 64 > last) << signature;
-    }
-    known.complete(1);
-    EXPECT_FALSE(known.knows(1));
-    EXPECT_FALSE(known.knows(last - 63));
-    EXPECT_TRUE(known.knows(last - 62));
-    known.complete(1);
-    EXPECT_TRUE(known.knows(1));
-}
-
 class NodeMatesTest : public testing::Test {
   protected:
     static constexpr int ranks = 3;

@@ -87,7 +87,7 @@ class ManyRanks {
         }
     }
     void close(OutgoingCells& cells, int to, uint32_t generation, bool keeps) {
-        if (!cells.close(to, generation)) { return; }
+        if (!cells.close(to, generation, 1)) { return; }
         if (fails_now()) {
             if (keeps) { cells.keep(to, generation, 1); } // others may send it again at once
             return cells.put_back(to, generation);
@@ -124,7 +124,7 @@ class ManyRanks {
             write(node_[0].at(*place), {1, place->generation, 0});
             node_[0].commit(*place, 1);
             used.insert(OutgoingCells::cell_of(place->generation));
-            ASSERT_TRUE(node_[0].close(to, place->generation));
+            ASSERT_TRUE(node_[0].close(to, place->generation, 1));
             node_[0].keep(to, place->generation, 1);
         }
         EXPECT_EQ(used.size(), cells_of_node);

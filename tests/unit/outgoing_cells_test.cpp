@@ -36,7 +36,7 @@ class OutgoingCellsTest : public testing::Test {
     }
     void keep_next(double seconds) {
         const Generation generation = put(0, 0, 1, 8);
-        ASSERT_TRUE(generation && cells.close(0, *generation));
+        ASSERT_TRUE(generation && cells.close(0, *generation, 1));
         cells.keep(0, *generation, seconds);
     }
     /// Whether a container with these signatures is known.
@@ -44,8 +44,8 @@ class OutgoingCellsTest : public testing::Test {
         const Generation first = put(0, 0, 1, 8, signatures.front());
         for (size_t i = 1; i < signatures.size(); ++i) { put(1, 0, 1, 8, signatures[i]); }
         const bool is_known = cells.is_known(0, *first);
-        if (is_complete) { cells.learn(0, *first); }
-        EXPECT_TRUE(cells.close(0, *first));
+        if (is_complete) { cells.learn(0, *first, false); }
+        EXPECT_TRUE(cells.close(0, *first, 1));
         cells.release(0, *first);
         return is_known;
     }
@@ -67,9 +67,9 @@ TEST_F(OutgoingCellsTest, MessagesOfAllRanksLeaveTogether) {
     EXPECT_TRUE(other.has_to_leave(0, *first));
     EXPECT_EQ(other.times(0, *first).now, 3);
     EXPECT_EQ(other.times(0, *first).leaves_at, 6);
-    EXPECT_FALSE(other.close(0, *first + 1));
-    EXPECT_TRUE(other.close(0, *first));
-    EXPECT_FALSE(cells.close(0, *first));
+    EXPECT_FALSE(other.close(0, *first + 1, 1));
+    EXPECT_TRUE(other.close(0, *first, 1));
+    EXPECT_FALSE(cells.close(0, *first, 1));
     EXPECT_FALSE(cells.collecting(0));
     EXPECT_EQ(names_in(other.content(0, *first)), (Names{5, 3, 4}));
     const Generation second = put(0, 0, 6, 8);
@@ -85,7 +85,7 @@ TEST_F(OutgoingCellsTest, ACellForgetsItsLastContainer) {
         EXPECT_EQ(cells.times(0, generation).now, name);
         EXPECT_EQ(cells.times(0, generation).leaves_at, 2 * name);
         EXPECT_EQ(names_in(cells.content(0, generation)), (Names{name}));
-        ASSERT_TRUE(cells.close(0, generation));
+        ASSERT_TRUE(cells.close(0, generation, 1));
         cells.release(0, generation);
     }
 }
@@ -99,7 +99,7 @@ TEST_F(OutgoingCellsTest, FullCellsAreReported) {
     EXPECT_FALSE(full);
     EXPECT_FALSE(put(0, 0, 3, 0));
     EXPECT_EQ(full, first);
-    ASSERT_TRUE(cells.close(0, *first));
+    ASSERT_TRUE(cells.close(0, *first, 1));
     EXPECT_EQ(names_in(cells.content(0, *first)), (Names{1, 2}));
     EXPECT_EQ(put(0, 0, 3, 0), *first + 1);
     EXPECT_FALSE(full);
@@ -111,7 +111,7 @@ TEST_F(OutgoingCellsTest, NothingIsReservedWhileAllAreTaken) {
             std::vector<uint32_t> taken;
             for (uint32_t cell = 0; cell < cells_of_node; ++cell) {
                 taken.push_back(put(0, 0, 1, 8).value());
-                ASSERT_TRUE(cells.close(0, taken.back()));
+                ASSERT_TRUE(cells.close(0, taken.back(), 1));
                 if ((taken.back() + i) % 2 == 0) { cells.keep(0, taken.back(), 1); }
             }
             if (looks) {
@@ -139,7 +139,7 @@ TEST_F(OutgoingCellsTest, NothingIsReservedWhileAllAreTaken) {
             }
             if (!looks) { next = last + 1; }
             EXPECT_EQ(put(0, 0, 2, 8), next);
-            ASSERT_TRUE(cells.close(0, *next));
+            ASSERT_TRUE(cells.close(0, *next, 1));
             cells.release(0, *next);
         }
     }
@@ -149,12 +149,12 @@ TEST_F(OutgoingCellsTest, NothingIsReservedWhileAllAreTaken) {
 TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
     for (uint32_t missing = 1; missing < cells_of_node; ++missing) {
         const Generation first = put(0, 0, 1, 8); // what is kept begins with another cell
-        ASSERT_TRUE(first && cells.close(0, *first));
+        ASSERT_TRUE(first && cells.close(0, *first, 1));
         cells.release(0, *first);
         std::set<uint32_t> away;
         for (uint32_t i = 0; i < missing; ++i) {
             const Generation generation = put(0, 0, 1, 8);
-            ASSERT_TRUE(generation && cells.close(0, *generation));
+            ASSERT_TRUE(generation && cells.close(0, *generation, 1));
             cells.keep(0, *generation, 1);
             away.insert(OutgoingCells::cell_of(*generation));
         }
@@ -167,7 +167,7 @@ TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
             EXPECT_EQ(put(1, 0, name + 1, 8), generation);
             EXPECT_EQ(node[1].collecting(0), generation);
             used.insert(OutgoingCells::cell_of(*generation));
-            ASSERT_TRUE(cells.close(0, *generation));
+            ASSERT_TRUE(cells.close(0, *generation, 1));
             EXPECT_EQ(names_in(cells.content(0, *generation)), (Names{name, name + 1}));
             cells.release(0, *generation);
             last = *generation;
@@ -179,7 +179,7 @@ TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
         for (uint32_t i = 1; i <= cells_of_node; ++i) { // all are used again, in turn
             const Generation generation = put(0, 0, 1, 8);
             EXPECT_EQ(generation, last + i);
-            ASSERT_TRUE(generation && cells.close(0, *generation));
+            ASSERT_TRUE(generation && cells.close(0, *generation, 1));
             cells.release(0, *generation);
         }
     }
@@ -223,7 +223,7 @@ TEST_F(OutgoingCellsTest, WhatCouldNotBeSentIsSentByWhoeverLooksNext) {
     for (const bool is_kept : {false, true}) {
         const uint32_t first = put(0, 0, 1, 8).value();
         ASSERT_EQ(put(1, 0, 2, 40), first);
-        ASSERT_TRUE(cells.close(0, first));
+        ASSERT_TRUE(cells.close(0, first, 1));
         EXPECT_FALSE(node[1].has_to_leave(0, first));
         if (is_kept) { cells.keep(0, first, 1); }
         cells.put_back(0, first);
@@ -234,14 +234,14 @@ TEST_F(OutgoingCellsTest, WhatCouldNotBeSentIsSentByWhoeverLooksNext) {
         EXPECT_FALSE(node[1].kept_since(0, 2));
         EXPECT_FALSE(node[1].not_sent(1));
         ASSERT_EQ(node[1].not_sent(0), first);
-        ASSERT_TRUE(node[1].close(0, first));
-        EXPECT_FALSE(cells.close(0, first));
+        ASSERT_TRUE(node[1].close(0, first, 1));
+        EXPECT_FALSE(cells.close(0, first, 1));
         EXPECT_FALSE(cells.not_sent(0));
         EXPECT_EQ(names_in(node[1].content(0, first)), (Names{1, 2}));
         node[1].keep(0, first, 1);
         cells.returned(0, OutgoingCells::cell_of(first));
         EXPECT_EQ(names_in(cells.content(0, second)), (Names{3}));
-        ASSERT_TRUE(cells.close(0, second));
+        ASSERT_TRUE(cells.close(0, second, 1));
         cells.release(0, second);
         EXPECT_FALSE(cells.has_to_leave(0, first));
     }
@@ -256,7 +256,7 @@ TEST_F(OutgoingCellsTest, WhatOthersHaveSentOnceMoreNeedNotBeSent) {
     EXPECT_FALSE(cells.has_to_leave(0, 0));
     for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
         EXPECT_EQ(put(0, 0, 1, 8), generation);
-        ASSERT_TRUE(cells.close(0, generation));
+        ASSERT_TRUE(cells.close(0, generation, 1));
     }
 }
 
@@ -272,7 +272,7 @@ TEST_F(OutgoingCellsTest, WhatCouldNotBeSentOnceMoreIsTriedAgain) {
     EXPECT_FALSE(cells.kept_since(0, 2));
     for (uint32_t generation = 1; generation <= cells_of_node; ++generation) {
         EXPECT_EQ(put(0, 0, 1, 8), generation);
-        ASSERT_TRUE(cells.close(0, generation));
+        ASSERT_TRUE(cells.close(0, generation, 1));
     }
 }
 
@@ -287,43 +287,19 @@ TEST_F(OutgoingCellsTest, CompleteContainersAreLearned) {
     EXPECT_FALSE(cells.is_known(1, 0)); // to the other node
 }
 
-TEST_F(OutgoingCellsTest, NowAndThenKnownOnesAreNotHeeded) {
+TEST_F(OutgoingCellsTest, WhatHasLeftIsMissedOnce) {
     for (int i = 0; i < 2; ++i) { is_known({5}, true); }
-    int heeded = 0;
-    for (int i = 0; i < 320; ++i) { heeded += is_known({5}, true) ? 1 : 0; }
-    EXPECT_EQ(heeded, 300);
-    for (int i = 0; i < 16; ++i) { is_known({5}, false); }
-    for (int i = 0; i < 16; ++i) { is_known({6}, true); } // has nothing to do with it
-    EXPECT_TRUE(is_known({5}, false) || is_known({5}, false));
-}
-
-TEST_F(OutgoingCellsTest, NowAndThenKnownOnesAreNotHeededWhateverCellIsAway) {
-    for (int i = 0; i < 2; ++i) { is_known({5}, true); }
-    for (uint32_t cell = 0; cell < cells_of_node; ++cell) {
-        keep_next(1);
-        const uint32_t away = cells.kept_since(0, 2).value();
-        int heeded = 0;
-        for (int i = 0; i < 320; ++i) { heeded += is_known({5}, true) ? 1 : 0; }
-        EXPECT_GT(heeded, 280);
-        EXPECT_LT(heeded, 310);
-        cells.returned(0, OutgoingCells::cell_of(away));
-    }
-}
-
-TEST_F(OutgoingCellsTest, MistakesAreForgotten) {
-    for (int i = 0; i < 2; ++i) { is_known({5}, true); }
-    int tries = 0;
-    for (bool is_passed = false; !is_passed && tries < 40; ++tries) {
-        const uint32_t generation = put(0, 0, 1, 8, 5).value();
-        is_passed = !cells.is_known(0, generation);
-        put(1, 0, 1, 8, 6);
-        cells.learn(0, generation); // more has come
-        ASSERT_TRUE(cells.close(0, generation));
-        cells.release(0, generation);
-    }
-    EXPECT_LE(tries, 16);
+    EXPECT_TRUE(is_known({5}, false));
+    EXPECT_FALSE(cells.left_since(0, 2)); // it was closed at 1
+    EXPECT_FALSE(cells.left_since(1, 0.5));
+    const Generation left = cells.left_since(0, 0.5);
+    ASSERT_TRUE(left);
+    EXPECT_EQ(put(0, 0, 1, 8, 6), *left + 1);
+    cells.missed(0);
+    EXPECT_FALSE(cells.left_since(0, 0.5));
+    ASSERT_TRUE(cells.close(0, *left + 1, 1));
+    cells.release(0, *left + 1);
     EXPECT_FALSE(is_known({5}, false));
-    EXPECT_TRUE(is_known({5, 6}, false));
 }
 
 /// Returned by one rank while another finds that it was kept for too long.
@@ -339,7 +315,7 @@ TEST_F(OutgoingCellsTest, WhatIsSentOnceMoreIsReturnedOnce) {
             }
             write(cells.at(*place), {place->generation + 1, 0, 24});
             cells.commit(*place, 0);
-            cells.close(0, place->generation);
+            cells.close(0, place->generation, 1);
             cells.keep(0, place->generation, 1);
             cells.returned(0, OutgoingCells::cell_of(place->generation));
         }
