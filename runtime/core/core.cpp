@@ -97,8 +97,8 @@ void memory_shared() {
 void before_meeting() {
     guarded([] {
         if (library->messages != nullptr) { library->messages->before_meeting(); }
-        library->progress.before_blocking();
     });
+    before_blocking(); // whatever has failed
 }
 
 int meeting(abi::MPI_Comm comm, int result) {

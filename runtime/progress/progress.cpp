@@ -3,6 +3,7 @@
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace nodeaware {
 
@@ -29,8 +30,15 @@ void Progress::advance_in_passing() {
     next_in_passing_.store(end + std::min(4 * (end - start), most), std::memory_order_relaxed);
 }
 
+/// Others wait for what each of them lets go.
 void Progress::before_blocking() {
-    for (WorkSource* source : sources_) { source->before_blocking(); }
+    std::exception_ptr failed;
+    for (WorkSource* source : sources_) {
+        try {
+            source->before_blocking();
+        } catch (...) { failed = std::current_exception(); }
+    }
+    if (failed) { std::rethrow_exception(failed); }
 }
 
 } // namespace nodeaware
