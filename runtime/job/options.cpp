@@ -162,8 +162,9 @@ std::vector<OptionRow> make_table() {
              o.parameters.arena_bytes = parse_positive_bytes(v);
          }},
         {"BATCH_TIMEOUT", "auto, or seconds", "auto",
-         "How long a message of a learned batch waits for those of other ranks that are to travel "
-         "with it. auto: what the batch takes by MPI, at least some twenty messages.",
+         "How long a message of a learned batch, or of a nonblocking operation, waits for those of "
+         "other ranks that are to travel with it. auto: what the batch takes by MPI, at least some "
+         "twenty messages.",
          [](Options& o, std::string_view v) { o.batch_timeout = parse_seconds(v); }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "

@@ -144,7 +144,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     outgoing_cells_ = OutgoingCells(others, collected);
     grants_ = Grants(others, here);
     const auto senders = static_cast<int>(rank_of_sender_.size());
-    const auto fitting = static_cast<int>(half / (cell_bytes_ * Grants::cells));
+    const auto fitting = static_cast<int>(half / Grants::cells / cell_bytes_);
     const int slots = std::min({senders, std::max(others, most_slots), fitting});
     most_slots_of_a_node_ = std::max(1, slots / others);
     incoming_cells_ = IncomingCells(senders, slots, here, cell_bytes_);

@@ -207,8 +207,8 @@ void CommunicatorMessages::propose(const batches::Batch& batch) {
         if (last == stream.destination) { continue; }
         last = stream.destination;
         const int rank = members_[static_cast<size_t>(stream.destination)];
-        const bool may_propose = engine_->may_propose(stream.destination) &&
-                                 saved * engine_->sent_by_mpi(stream.destination) >= least;
+        const auto sent = static_cast<double>(engine_->sent_by_mpi(stream.destination));
+        const bool may_propose = engine_->may_propose(stream.destination) && saved * sent >= least;
         if (may_propose && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);
         }
