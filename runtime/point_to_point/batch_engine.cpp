@@ -199,7 +199,7 @@ void BatchEngine::progress() {
     receives_.advance();
     acknowledge();
     detached_.advance();
-    if (wants_back_) { ask_back(false); }
+    if (wants_back_ || wanted_back_ > 0) { ask_back(false); }
 }
 
 void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {
@@ -258,7 +258,10 @@ void BatchEngine::catch_up() {
 }
 
 void BatchEngine::flush() {
-    if (owner_ != nullptr && receives_.has_posted_wildcard()) { owner_->note_waiting_wildcard(); }
+    if (owner_ != nullptr && receives_.has_posted_wildcard()) {
+        owner_->note_waiting_wildcard();
+        refuse_synchronous();
+    }
     receives_.open(surely_eager);
     announce();
 }

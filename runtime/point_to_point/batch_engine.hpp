@@ -34,8 +34,6 @@ class BatchEngine final : public Mailboxes::Addressee {
       public:
         /// It is known what receives posted in MPI will take.
         virtual bool knows_receives(bool for_synchronous) const = 0;
-        /// The program waits in sends for its receivers.
-        virtual bool is_synchronous() const = 0;
         /// Messages are sent there again and again, together with others.
         virtual bool is_learned(int destination) const = 0;
         /// Seconds that a message waits for others at most.
@@ -106,6 +104,9 @@ class BatchEngine final : public Mailboxes::Addressee {
     void propose(int destination);
     /// Asks for all connections back, until they are.
     void leave();
+    /// A send waits for its receiver, now or from some call on. A receiver that has not been told
+    /// when it answered is asked for the connection back, and told with the next proposal.
+    void note_synchronous(int destination);
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
@@ -165,7 +166,13 @@ class BatchEngine final : public Mailboxes::Addressee {
         std::optional<std::vector<int>> owed_tags;
         bool is_asked_back = false; ///< and not answered
         uint32_t asked_at = 0;      ///< `sequence` after the question
+        bool wants_back = false;    ///< this one, if not all
         double proposed_at = 0;
+        bool is_synchronous = false; ///< sends there wait for their receiver
+        bool has_told = false;       ///< which the last proposal said
+        /// The same of what comes from there; and that it was asked to take the connection back.
+        bool brings_synchronous = false;
+        bool is_refused = false;
     };
 
     Connection& connection(int destination);
@@ -192,6 +199,10 @@ class BatchEngine final : public Mailboxes::Addressee {
     void take_numbered(const wire::Arrived& note);
     void send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes = {});
     void take_proposal(int source, bool is_synchronous);
+    void refuse_synchronous();
+    void take_refusal(int destination);
+    void want_back(Connection& known);
+    void is_with_mpi(Connection& known);
     void take_answer(int source, const wire::Answer& answer);
     void go_on(int destination, handover::Sender::Next next);
     void hand_over(int destination);
@@ -214,7 +225,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
-    bool wants_back_ = false;
+    bool wants_back_ = false; ///< all connections
+    int wanted_back_ = 0;     ///< single ones
     Counts counts_;
     bool is_reported_ = false;
 };

@@ -84,6 +84,10 @@ void CommunicatorMessages::note_send(int destination, int tag, uint64_t bytes) {
     }
 }
 
+void CommunicatorMessages::note_synchronous(int destination) {
+    if (engine_ != nullptr && is_elsewhere(destination)) { engine_->note_synchronous(destination); }
+}
+
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
     if (engine_ != nullptr) { engine_->sent_by_mpi(destination, tag); }
 }
@@ -131,8 +135,7 @@ void CommunicatorMessages::received_unknown() {
 }
 
 bool CommunicatorMessages::knows_receives(bool for_synchronous) const {
-    const bool is_risky = for_synchronous && has_waiting_wildcard_ && !is_asked_for();
-    return !is_ineligible_ && pending_ == 0 && !is_risky;
+    return !is_ineligible_ && pending_ == 0 && !(for_synchronous && has_waiting_wildcard_);
 }
 
 void CommunicatorMessages::is_active() { layer_.activate(engine_); }
@@ -283,7 +286,6 @@ void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
 /// A whole period by the library. The first batches by MPI may have taken longer than those to
 /// come, so unless the difference is large it is measured once more.
 void CommunicatorMessages::judge() {
-    if (has_synchronous_ && has_waiting_wildcard_) { return ask_back(Verdict::returned_risky); }
     if (layer_.mailboxes()->saved_share() < least_saved / 2) {
         return ask_back(Verdict::few_together);
     }

@@ -44,10 +44,9 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void note_waiting_wildcard() override { has_waiting_wildcard_ = true; }
     /// A sender waits for its receiver. Where receives with wildcards wait while their rank may
     /// block elsewhere, only MPI could tell it that it has been matched.
-    void note_synchronous() { has_synchronous_ = true; }
+    void note_synchronous(int destination);
 
     bool knows_receives(bool for_synchronous) const override;
-    bool is_synchronous() const override { return has_synchronous_; }
     bool is_learned(int destination) const override { return learner_.is_learned(destination); }
     double patience() const override;
     void is_active() override;
@@ -88,7 +87,6 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::shared_ptr<BatchEngine> engine_;
     int pending_ = 0; ///< receives whose source is not known yet
     bool is_ineligible_ = false;
-    bool has_synchronous_ = false;
     bool has_waiting_wildcard_ = false;
     std::optional<Verdict> verdict_; ///< the last
     bool is_worth_it_ = false;       ///< what was considered last

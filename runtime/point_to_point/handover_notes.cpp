@@ -1,7 +1,8 @@
-#include "runtime/point_to_point/batch_engine.hpp"
+#include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/progress/clock.hpp"
 
 #include <cstring>
+#include <utility>
 
 /// What both ends of a connection tell each other.
 namespace nodeaware {
@@ -33,8 +34,39 @@ void BatchEngine::propose(int destination) {
     ++outgoing_connections_;
     ++counts_.proposed;
     owner_->is_active();
-    const int is_synchronous = owner_->is_synchronous() ? 1 : 0;
-    send_note({0, is_synchronous, 0, wire::proposal, 0}, destination);
+    known.has_told = known.is_synchronous;
+    send_note({0, known.is_synchronous ? 1 : 0, 0, wire::proposal, 0}, destination);
+}
+
+void BatchEngine::note_synchronous(int destination) {
+    Connection& known = connection(destination);
+    known.is_synchronous = true;
+    if (known.sender.phase() != handover::Sender::Phase::mpi && !known.has_told) {
+        want_back(known);
+    }
+}
+
+void BatchEngine::want_back(Connection& known) {
+    if (std::exchange(known.wants_back, true)) { return; }
+    ++wanted_back_;
+    ask_back(true);
+}
+
+void BatchEngine::is_with_mpi(Connection& known) {
+    if (std::exchange(known.wants_back, false)) { --wanted_back_; }
+    --outgoing_connections_;
+}
+
+/// Receives with wildcards wait while this rank may block elsewhere: senders that wait, too, cannot
+/// be told that they are matched.
+void BatchEngine::refuse_synchronous() {
+    for (size_t i = 0; i < connections_.size(); ++i) {
+        Connection* const known = connections_[i].get();
+        const int source = static_cast<int>(i);
+        if (known == nullptr || !known->brings_synchronous || known->is_refused) { continue; }
+        known->is_refused = true;
+        send_note({0, 0, 0, wire::refused, 0}, source);
+    }
 }
 
 void BatchEngine::leave() {
@@ -50,6 +82,7 @@ void BatchEngine::ask_back(bool also_idle) {
         if (known == nullptr || !known->sender.is_by_library() || known->is_asked_back) {
             continue;
         }
+        if (!wants_back_ && !known->wants_back) { continue; }
         if (!also_idle && known->sequence == known->asked_at) { continue; }
         const int destination = static_cast<int>(i);
         send_owed(destination);
@@ -72,13 +105,15 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     if (entry.flags == wire::proposal) { return take_proposal(entry.source, entry.tag != 0); }
     if (entry.flags == wire::given_up) { return receives_.given_up(entry.source); }
     if (entry.flags == wire::confirmed) { return take_confirmation(entry); }
+    if (entry.flags == wire::refused) { return take_refusal(entry.source); }
     if (entry.flags == wire::answer) {
         wire::Answer answer;
         std::memcpy(&answer, note.bytes.get(), sizeof answer);
         return take_answer(entry.source, answer);
     }
-    connection(entry.source).sender.declined();
-    --outgoing_connections_;
+    Connection& known = connection(entry.source);
+    known.sender.declined();
+    is_with_mpi(known);
     ++counts_.declined;
 }
 
@@ -99,6 +134,9 @@ void BatchEngine::take_proposal(int source, bool is_synchronous) {
     const auto answer = knows_receives ? receives_.answer(source) : std::nullopt;
     if (!answer) { return send_note({0, 0, 0, wire::declined, 0}, source); }
     owner_->is_active();
+    Connection& known = connection(source);
+    known.brings_synchronous = is_synchronous;
+    known.is_refused = false;
     const wire::Answer told{answer->count.messages, answer->count.hash, answer->part};
     send_note({0, 0, 0, wire::answer, 0}, source, bytes_of(told));
 }
@@ -123,7 +161,7 @@ void BatchEngine::number_anew(int destination) {
 void BatchEngine::go_on(int destination, handover::Sender::Next next) {
     if (next == handover::Sender::Next::hand_over) { return hand_over(destination); }
     if (next == handover::Sender::Next::wait) { return; }
-    --outgoing_connections_;
+    is_with_mpi(connection(destination));
     ++counts_.given_up;
     send_note({0, 0, 0, wire::given_up, 0}, destination);
 }
@@ -153,8 +191,15 @@ void BatchEngine::take_confirmation(const wire::Entry& entry) {
     send_numbered(entry.source, wire::has_left);
     number_anew(entry.source);
     count_outgoing(entry.source, -1);
-    --outgoing_connections_;
+    is_with_mpi(known);
     ++counts_.returned;
+}
+
+void BatchEngine::take_refusal(int destination) {
+    Connection& known = connection(destination);
+    if (known.sender.phase() == handover::Sender::Phase::mpi) { return; }
+    message_counts::add(message_counts::Verdict::returned_risky);
+    want_back(known);
 }
 
 } // namespace nodeaware

@@ -182,6 +182,10 @@ void Receives::handed_over(int source, std::span<const int> tags) {
 /// without, nor a message that nobody has received. Programs that exchange again and again come to
 /// such moments.
 bool Receives::leave(int source) {
+    if (!knows_payloads()) { // it may have just come back
+        is_back();
+        payloads_->catch_all().advance();
+    }
     const bool has_gaps = std::any_of(posted_.begin(), posted_.end(), [&](const auto& receive) {
         const bool accepts = receive->source == source || receive->source == MPI_ANY_SOURCE;
         return accepts && receive->shadow == MPI_REQUEST_NULL;

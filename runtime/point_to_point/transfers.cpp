@@ -119,9 +119,10 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     CommunicatorMessages* const communicator = find(layer, message.comm);
     if (communicator == nullptr) { return false; }
     communicator->post();
-    if (mode == Mode::synchronous) { communicator->note_synchronous(); }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
-    if (!is_rank(*engine, message.peer) || !engine->sends_to(message.peer)) { return false; }
+    if (!is_rank(*engine, message.peer)) { return false; }
+    if (mode == Mode::synchronous) { communicator->note_synchronous(message.peer); }
+    if (!engine->sends_to(message.peer)) { return false; }
     *result = check_send(message, true);
     if (*result != MPI_SUCCESS) { return false; }
     const UserMemory memory = memory_of(message);

@@ -38,6 +38,8 @@ inline constexpr uint32_t answer = 256;
 inline constexpr uint32_t declined = 512;
 inline constexpr uint32_t given_up = 1024;
 inline constexpr uint32_t confirmed = 2048; ///< of the note `sequence`; tag 0: not now
+/// What comes from there is to come by MPI again, see BatchEngine::refuse_synchronous().
+inline constexpr uint32_t refused = 4096;
 
 struct Answer {
     uint64_t messages = 0;

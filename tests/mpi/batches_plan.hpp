@@ -86,7 +86,9 @@ class Plan {
         for (Message& message : now.messages) {
             message.key = random_();
             const Receiving way = now.receiving[static_cast<size_t>(message.to)];
-            if (receives_blocking(way)) { message.nonblocking = true; }
+            if (receives_blocking(way) || may_wait_for_ever(now, message)) {
+                message.nonblocking = true;
+            }
         }
         return now;
     }
@@ -95,6 +97,15 @@ class Plan {
     bool chance(int one_in) { return draw(random_, 1, one_in) == 1; }
     int fresh_tag() { return 100 + fresh_tags_++ % 10000; }
     int other_rank() { return draw(random_, 0, size_ - 1); }
+
+    /// If it is synchronous and blocking, and the first of its kind: the limit of which README
+    /// tells.
+    static bool may_wait_for_ever(const Iteration& now, const Message& message) {
+        const Receiving way = now.receiving[static_cast<size_t>(message.to)];
+        const bool has_wildcards = way != Receiving::as_usual && !receives_blocking(way);
+        const bool is_elsewhere = now.has_late || !now.after_sends.empty();
+        return message.kind == Kind::synchronous && has_wildcards && is_elsewhere;
+    }
 
     std::vector<Message> draw_pattern() {
         std::vector<Message> list;

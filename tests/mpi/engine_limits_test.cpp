@@ -8,6 +8,7 @@
 #include "tests/mpi/engine_limits_huge.hpp"
 #include "tests/mpi/engine_limits_large.hpp"
 #include "tests/mpi/engine_limits_outside.hpp"
+#include "tests/mpi/engine_limits_synchronous.hpp"
 
 namespace nodeaware::test {
 
@@ -22,7 +23,7 @@ struct Case {
 constexpr Case cases[] = {
     {"flood", flood, 100000}, {"ahead", run_ahead, 50000}, {"slow", slow_consumer, 300},
     {"begun", begun, 1500},   {"large", large, 0},         {"far_ahead", far_ahead, 1300},
-    {"outside", outside, 0},  {"huge", huge, 0},
+    {"outside", outside, 0},  {"huge", huge, 0},           {"synchronous", synchronous, 60},
 };
 
 } // namespace
