@@ -224,11 +224,13 @@ void Mailboxes::receive_some() {
     incoming_.advance([this](const auto& message) { take_message(message); });
 }
 
+/// What is complete leaves before a look at MPI, which may take long.
 void Mailboxes::advance() {
-    receive_some();
-    look_after_cells();
+    look();
     close_ready();
     forget_sent();
+    incoming_.advance([this](const auto& message) { take_message(message); });
+    look_after_cells();
     send_again();
     outgoing_.advance();
 }

@@ -188,8 +188,6 @@ void BatchEngine::send_note(wire::Entry entry, int destination, std::span<const 
 
 void BatchEngine::receive(const std::shared_ptr<Receive>& receive) {
     receives_.is_back();
-    // What is here already is taken without a look at MPI, which may yield the processor.
-    if (receives_.find(receive->source, receive->tag) == nullptr) { mailboxes_->receive_some(); }
     receives_.post(receive);
     acknowledge();
 }
@@ -199,7 +197,7 @@ void BatchEngine::progress() {
     receives_.advance();
     acknowledge();
     detached_.advance();
-    if (wants_back_ || wanted_back_ > 0) { ask_back(false); }
+    if (asks_back()) { ask_back(false); }
 }
 
 void BatchEngine::take(const std::shared_ptr<const std::byte>& bytes, uint64_t size) {

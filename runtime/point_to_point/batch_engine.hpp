@@ -104,6 +104,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void propose(int destination);
     /// Asks for all connections back, until they are.
     void leave();
+    bool asks_back() const { return wants_back_ || wanted_back_ > 0; }
     /// A send waits for its receiver, now or from some call on. A receiver that has not been told
     /// when it answered is asked for the connection back, and told with the next proposal.
     void note_synchronous(int destination);

@@ -166,7 +166,12 @@ bool CommunicatorMessages::is_sent_together() const {
 void CommunicatorMessages::begin_batch() {
     ++batches_;
     layer_.requests.look_at_kept();
-    if (is_time_to_look()) { layer_.mailboxes()->receive_some(); }
+    // Who has asked for connections back has to see the answer before it sends anything. Otherwise
+    // ranks look while they wait, once there is something to look after.
+    const bool is_looked_at = layer_.mailboxes()->is_busy();
+    if (engine_->asks_back() || (!is_looked_at && is_time_to_look())) {
+        layer_.mailboxes()->receive_some();
+    }
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.

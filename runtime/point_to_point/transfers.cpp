@@ -187,6 +187,7 @@ void make_request(const std::shared_ptr<Receive>& receive,
     static_cast<void>(state.release());
     receive->request = *request;
     note_made(*request);
+    receive->requests->receive_begun(*request);
 }
 
 /// The end of a blocking receive.

@@ -57,16 +57,17 @@ class Progress {
     /// Waiter, which rests here.
     /// `is_for_send`: more sends may follow at once.
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
-        advance_in_passing();
-        if (ready()) {
-            if (!is_for_send) {
-                for (WorkSource* source : sources_) { source->need_not_wait(); }
-            }
+        if (is_for_send) {
+            advance_in_passing();
+            if (ready()) { return; }
+        } else if (waits_in_passing(ready)) {
+            for (WorkSource* source : sources_) { source->need_not_wait(); }
             return;
         }
         const Waiting waiting(*this);
-        for (uint32_t round = 0; !ready(); ++round) {
+        for (uint32_t round = 0;; ++round) {
             advance();
+            if (ready()) { return; }
             rest(round);
         }
     }
@@ -96,6 +97,14 @@ class Progress {
     void rest(uint32_t round) const { backoff::pause(round, oversubscribed_); }
 
   private:
+    /// A first look, from whose beginning on this rank waits: it may take long until that returns,
+    /// and what others wait for is whether this one has more to send.
+    template <class Ready> bool waits_in_passing(Ready& ready) {
+        const Waiting waiting(*this);
+        advance_in_passing();
+        return ready();
+    }
+
     std::vector<WorkSource*> sources_;
     bool oversubscribed_ = false;
     std::atomic<double> next_in_passing_ = 0; ///< threads may wait at the same time

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace nodeaware {
@@ -133,6 +134,11 @@ class Requests {
     /// How many are executed by the library now.
     int active_persistent = 0;
 
+    /// A receive of the library has begun, or is complete: there is no need to ask MPI meanwhile.
+    void receive_begun(MPI_Request request) { open_receives_.insert(request); }
+    void receive_complete(MPI_Request request) { open_receives_.erase(request); }
+    bool is_open(MPI_Request request) const { return open_receives_.count(request) > 0; }
+
     /// Receives that MPI executes and whose messages somebody wants to know.
     std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
     NamedReceives named;
@@ -165,6 +171,7 @@ class Requests {
     std::map<MPI_Request, PersistentRequest> persistent_;
     std::map<MPI_Request, ReceiveObserver*> observed_;
     std::vector<Kept> kept_;
+    std::unordered_set<MPI_Request> open_receives_;
     mutable std::mutex failure_mutex_;
     std::map<MPI_Request, Failure> failures_;
     std::atomic<int> failure_count_{0};
