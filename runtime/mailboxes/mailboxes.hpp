@@ -124,6 +124,7 @@ class Mailboxes : public WorkSource {
     }
     /// Share of those that would have.
     double saved_share() const { return expected_.saved_share(); }
+    double surely_saved_share() const { return expected_.surely_saved_share(); }
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.

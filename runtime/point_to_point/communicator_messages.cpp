@@ -13,12 +13,12 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t period = 64; ///< batches
+constexpr uint64_t period = 64;            ///< batches
+constexpr uint64_t period_to_compare = 32; ///< those by MPI, as it takes longer
 
 // Of what batches take, to what they take by MPI.
 constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
-constexpr double surely_faster = 0.9;
 
 /// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
 /// for others to come must pay, too.
@@ -159,7 +159,7 @@ void CommunicatorMessages::note(Verdict verdict) {
 }
 
 bool CommunicatorMessages::is_sent_together() const {
-    return layer_.mailboxes()->saved_share() >= least_saved;
+    return layer_.mailboxes()->surely_saved_share() >= least_saved;
 }
 
 /// In passing, for other ranks may have proposed something; and the last batch is complete.
@@ -179,7 +179,17 @@ void CommunicatorMessages::begin_batch() {
     const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
     if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
-    if (learner_.recent() >= period) { end_period(); }
+    if (awaits_comparison_ && !is_comparing_) { begin_to_compare(); }
+    if (learner_.recent() >= (is_comparing_ ? period_to_compare : period)) { end_period(); }
+}
+
+/// As soon as all connections have been given back.
+void CommunicatorMessages::begin_to_compare() {
+    if (engine_->outgoing_connections() > 0) { return; }
+    is_comparing_ = true;
+    wants_back_ = false;
+    changes_ = engine_->counts().handed_over + engine_->counts().returned;
+    learner_.begin_period(Mover::mixed);
 }
 
 /// A look at MPI takes long where ranks share processors. Others propose when this rank may, for
@@ -282,8 +292,9 @@ void CommunicatorMessages::end_period() {
 /// time to think of it again.
 void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     awaits_comparison_ = false;
+    is_comparing_ = false;
     const std::optional<double> measured = learner_.library_to_mpi();
-    was_faster_ = measured && *measured < worth_it;
+    was_faster_ = measured && *measured < slower;
     if (measured && !was_faster_) { return note(Verdict::returned_slower); }
     if (last) { consider(*last); }
 }
@@ -295,7 +306,7 @@ void CommunicatorMessages::judge() {
         return ask_back(Verdict::few_together);
     }
     const std::optional<double> measured = learner_.library_to_mpi();
-    if (measured && *measured < surely_faster) { return; }
+    if (measured && *measured < worth_it) { return; }
     constexpr int some_periods = 8; // what was seen by MPI may come again
     if (!measured && ++undecided_ < some_periods) { return; }
     undecided_ = 0;

@@ -70,6 +70,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     double native_seconds() const;
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
+    void begin_to_compare();
     void end_period();
     void compare(const std::optional<batches::Batch>& last);
     void judge();
@@ -93,6 +94,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool wants_back_ = false;
     double native_seconds_ = 0;      ///< of a batch
     bool awaits_comparison_ = false; ///< a period by MPI is awaited
+    bool is_comparing_ = false;      ///< it has begun
     bool was_compared_ = false;
     int undecided_ = 0;       ///< periods by the library
     bool was_faster_ = false; ///< by the library, when last compared
