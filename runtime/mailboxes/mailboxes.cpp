@@ -221,6 +221,11 @@ bool Mailboxes::is_busy() const {
 
 void Mailboxes::receive_some() {
     look();
+    look_at_mpi();
+}
+
+void Mailboxes::look_at_mpi() {
+    ++looks_;
     incoming_.advance([this](const auto& message) { take_message(message); });
 }
 
@@ -229,7 +234,7 @@ void Mailboxes::advance() {
     look();
     close_ready();
     forget_sent();
-    incoming_.advance([this](const auto& message) { take_message(message); });
+    look_at_mpi();
     look_after_cells();
     send_again();
     outgoing_.advance();

@@ -156,6 +156,8 @@ class Mailboxes : public WorkSource {
     void expect(int by) { expecting_ += by; }
     /// Takes what has come for this rank.
     void receive_some();
+    /// How often that was done, here or in passing.
+    uint64_t looks() const { return looks_; }
     /// Takes what has landed for this rank.
     void look();
 
@@ -238,6 +240,7 @@ class Mailboxes : public WorkSource {
     void look_after_cells();
     void tell_of_cells();
     void looks_no_more();
+    void look_at_mpi();
     void barrier(Progress& progress);
 
     int other_of(int node) const { return node < node_ ? node : node - 1; }
@@ -279,6 +282,7 @@ class Mailboxes : public WorkSource {
     bool sends_at_once_ = false;
     bool looks_after_unsent_ = false;
     int expecting_ = 0;
+    uint64_t looks_ = 0;
     double waiting_since_ = 0;        ///< 0: does not wait
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;

@@ -107,7 +107,7 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     credits_.note_sent(mark);
     ++sequence;
     // Programs that count their tags up would be remembered for ever.
-    if (credits_.channels() > most_channels && !wants_back_) { leave(); }
+    if (credits_.channels() > most_channels && !connection(destination).wants_back) { leave(); }
     return pending;
 }
 
@@ -256,8 +256,8 @@ void BatchEngine::catch_up() {
 }
 
 void BatchEngine::flush() {
-    if (owner_ != nullptr && receives_.has_posted_wildcard()) {
-        owner_->note_waiting_wildcard();
+    if (receives_.has_posted_wildcard()) {
+        if (owner_ != nullptr) { owner_->note_waiting_wildcard(); }
         refuse_synchronous();
     }
     receives_.open(surely_eager);

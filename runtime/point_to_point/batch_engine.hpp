@@ -102,9 +102,9 @@ class BatchEngine final : public Mailboxes::Addressee {
         return connection != nullptr && connection->sender.may_propose();
     }
     void propose(int destination);
-    /// Asks for all connections back, until they are.
+    /// Asks for all connections back that are not MPI's alone, until they are.
     void leave();
-    bool asks_back() const { return wants_back_ || wanted_back_ > 0; }
+    bool asks_back() const { return wanted_back_ > 0; }
     /// A send waits for its receiver, now or from some call on. A receiver that has not been told
     /// when it answered is asked for the connection back, and told with the next proposal.
     void note_synchronous(int destination);
@@ -167,7 +167,7 @@ class BatchEngine final : public Mailboxes::Addressee {
         std::optional<std::vector<int>> owed_tags;
         bool is_asked_back = false; ///< and not answered
         uint32_t asked_at = 0;      ///< `sequence` after the question
-        bool wants_back = false;    ///< this one, if not all
+        bool wants_back = false;    ///< it is asked for until it is
         double proposed_at = 0;
         bool is_synchronous = false; ///< sends there wait for their receiver
         bool has_told = false;       ///< which the last proposal said
@@ -202,8 +202,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     void take_proposal(int source, bool is_synchronous);
     void refuse_synchronous();
     void take_refusal(int destination);
-    void want_back(Connection& known);
-    void is_with_mpi(Connection& known);
+    bool want_back(Connection& known);
+    void end_connection(Connection& known);
     void take_answer(int source, const wire::Answer& answer);
     void go_on(int destination, handover::Sender::Next next);
     void hand_over(int destination);
@@ -226,8 +226,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
     std::map<Channel, uint32_t> announced_;
-    bool wants_back_ = false; ///< all connections
-    int wanted_back_ = 0;     ///< single ones
+    int wanted_back_ = 0; ///< connections
     Counts counts_;
     bool is_reported_ = false;
 };

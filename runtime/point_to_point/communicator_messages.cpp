@@ -167,10 +167,12 @@ void CommunicatorMessages::begin_batch() {
     ++batches_;
     layer_.requests.look_at_kept();
     // Who has asked for connections back has to see the answer before it sends anything. Otherwise
-    // ranks look while they wait, once there is something to look after.
-    const bool is_looked_at = layer_.mailboxes()->is_busy();
-    if (engine_->asks_back() || (!is_looked_at && is_time_to_look())) {
-        layer_.mailboxes()->receive_some();
+    // it is enough to look while this rank waits, unless it waits in MPI.
+    Mailboxes& mailboxes = *layer_.mailboxes();
+    const bool has_looked = std::exchange(looks_, mailboxes.looks()) != mailboxes.looks();
+    if (engine_->asks_back() || (!has_looked && is_time_to_look())) {
+        mailboxes.receive_some();
+        looks_ = mailboxes.looks();
     }
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
@@ -299,8 +301,8 @@ void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     if (last) { consider(*last); }
 }
 
-/// A whole period by the library. The first batches by MPI may have taken longer than those to
-/// come, so unless the difference is large it is measured once more.
+/// A whole period by the library. What is not clearly faster is measured once more: the first
+/// batches by MPI may have taken longer than those to come, or have been others.
 void CommunicatorMessages::judge() {
     if (layer_.mailboxes()->saved_share() < least_saved / 2) {
         return ask_back(Verdict::few_together);

@@ -84,6 +84,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::vector<int> members_; ///< ranks in MPI_COMM_WORLD
     uint64_t seen_completions_ = 0;
     uint64_t batches_ = 0;
+    uint64_t looks_ = 0; ///< of the mailboxes, when the last batch began
     BatchLearner learner_;
     std::shared_ptr<BatchEngine> engine_;
     int pending_ = 0; ///< receives whose source is not known yet

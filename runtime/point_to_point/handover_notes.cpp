@@ -18,7 +18,6 @@ template <class Value> std::span<const std::byte> bytes_of(const Value& value) {
 void BatchEngine::count_outgoing(int destination, int by) {
     handed_over_ += by;
     mailboxes_->takes_part(world(destination), by);
-    wants_back_ = wants_back_ && handed_over_ > 0;
 }
 
 void BatchEngine::sent_by_mpi(int destination, int tag) {
@@ -41,18 +40,18 @@ void BatchEngine::propose(int destination) {
 void BatchEngine::note_synchronous(int destination) {
     Connection& known = connection(destination);
     known.is_synchronous = true;
-    if (known.sender.phase() != handover::Sender::Phase::mpi && !known.has_told) {
-        want_back(known);
-    }
+    if (!known.has_told && want_back(known)) { ask_back(true); }
 }
 
-void BatchEngine::want_back(Connection& known) {
-    if (std::exchange(known.wants_back, true)) { return; }
+/// False: it is MPI's, or was wanted before.
+bool BatchEngine::want_back(Connection& known) {
+    if (known.sender.phase() == handover::Sender::Phase::mpi) { return false; }
+    if (std::exchange(known.wants_back, true)) { return false; }
     ++wanted_back_;
-    ask_back(true);
+    return true;
 }
 
-void BatchEngine::is_with_mpi(Connection& known) {
+void BatchEngine::end_connection(Connection& known) {
     if (std::exchange(known.wants_back, false)) { --wanted_back_; }
     --outgoing_connections_;
 }
@@ -70,7 +69,9 @@ void BatchEngine::refuse_synchronous() {
 }
 
 void BatchEngine::leave() {
-    wants_back_ = true;
+    for (const auto& known : connections_) {
+        if (known != nullptr) { want_back(*known); }
+    }
     ask_back(true);
 }
 
@@ -79,10 +80,8 @@ void BatchEngine::leave() {
 void BatchEngine::ask_back(bool also_idle) {
     for (size_t i = 0; i < connections_.size(); ++i) {
         Connection* const known = connections_[i].get();
-        if (known == nullptr || !known->sender.is_by_library() || known->is_asked_back) {
-            continue;
-        }
-        if (!wants_back_ && !known->wants_back) { continue; }
+        if (known == nullptr || !known->wants_back || known->is_asked_back) { continue; }
+        if (!known->sender.is_by_library()) { continue; } // yet
         if (!also_idle && known->sequence == known->asked_at) { continue; }
         const int destination = static_cast<int>(i);
         send_owed(destination);
@@ -113,7 +112,7 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     }
     Connection& known = connection(entry.source);
     known.sender.declined();
-    is_with_mpi(known);
+    end_connection(known);
     ++counts_.declined;
 }
 
@@ -161,7 +160,7 @@ void BatchEngine::number_anew(int destination) {
 void BatchEngine::go_on(int destination, handover::Sender::Next next) {
     if (next == handover::Sender::Next::hand_over) { return hand_over(destination); }
     if (next == handover::Sender::Next::wait) { return; }
-    is_with_mpi(connection(destination));
+    end_connection(connection(destination));
     ++counts_.given_up;
     send_note({0, 0, 0, wire::given_up, 0}, destination);
 }
@@ -191,15 +190,15 @@ void BatchEngine::take_confirmation(const wire::Entry& entry) {
     send_numbered(entry.source, wire::has_left);
     number_anew(entry.source);
     count_outgoing(entry.source, -1);
-    is_with_mpi(known);
+    end_connection(known);
     ++counts_.returned;
 }
 
 void BatchEngine::take_refusal(int destination) {
     Connection& known = connection(destination);
-    if (known.sender.phase() == handover::Sender::Phase::mpi) { return; }
+    if (!want_back(known)) { return; }
     message_counts::add(message_counts::Verdict::returned_risky);
-    want_back(known);
+    ask_back(true);
 }
 
 } // namespace nodeaware

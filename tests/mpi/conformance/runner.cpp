@@ -2,10 +2,12 @@
 
 #include "tests/mpi/conformance/exchanges.hpp"
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <execinfo.h>
 #include <fnmatch.h>
 #include <fstream>
 #include <sstream>
@@ -23,9 +25,17 @@ constexpr const char* mpi_name = "mpich";
 
 int transcript = -1; ///< for the signal handler
 
+/// Where this rank is, on stderr.
+void print_stack() {
+    std::array<void*, 40> frames{};
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    backtrace_symbols_fd(frames.data(), count, STDERR_FILENO);
+}
+
 void out_of_patience(int /*signal*/) {
     static constexpr char text[] = "  hangs\n";
     const auto written = write(transcript, text, sizeof text - 1);
+    print_stack();
     _exit(written > 0 ? 124 : 125);
 }
 
@@ -107,6 +117,8 @@ Runner::Runner(const Wishes& wishes) : wishes_(wishes) {
     if (wishes.only_lists) { return; }
     out_ = std::make_unique<Recorder>(wishes.folder + "/" + std::to_string(rank_));
     transcript = out_->descriptor();
+    void* frame = nullptr;
+    backtrace(&frame, 1); // which allocates memory the first time
     std::signal(SIGALRM, out_of_patience);
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
         std::signal(signal, die);
