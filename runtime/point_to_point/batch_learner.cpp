@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/batch_learner.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace nodeaware {
@@ -19,12 +20,54 @@ void add_destinations(const Streams& streams, std::set<int>& to) {
     for (const batches::Stream& stream : streams) { to.insert(stream.destination); }
 }
 
+using Sum = BatchLearner::Sum;
+using Durations = BatchLearner::Durations;
+using Comparison = BatchLearner::Comparison;
+
+void add(double seconds, Sum& to) {
+    to.seconds += seconds;
+    to.squares += seconds * seconds;
+}
+
 /// Older ones fade.
-void add(const BatchLearner::Durations& recent, BatchLearner::Durations& to) {
-    to.batches = to.batches / 2 + recent.batches;
-    to.cycles = to.cycles / 2 + recent.cycles;
+void fade(const Sum& recent, Sum& to) {
+    to.seconds = to.seconds / 2 + recent.seconds;
+    to.squares = to.squares / 2 + recent.squares;
+}
+void add(const Durations& recent, Durations& to) {
+    fade(recent.batches, to.batches);
+    fade(recent.cycles, to.cycles);
     to.count = to.count / 2 + recent.count;
 }
+
+/// The same batches, moved in two ways.
+struct Estimate {
+    double seconds = 0;
+    double variance = 0;
+    /// `share`: times as many as there were.
+    void add(const Sum& sum, double count, double share) {
+        seconds += share * sum.seconds;
+        const double mean = sum.seconds / count;
+        const double spread = std::max(0.0, sum.squares / count - mean * mean);
+        variance += share * share * count * spread;
+    }
+    double relative_variance() const { return variance / (seconds * seconds); }
+};
+
+struct BothWays {
+    Estimate library;
+    Estimate mpi;
+    void add(const Sum& by_library, const Sum& by_mpi, double libraries, double mpis) {
+        library.add(by_library, libraries, 1);
+        mpi.add(by_mpi, mpis, libraries / mpis);
+    }
+    std::optional<Comparison> comparison() const {
+        if (mpi.seconds <= 0 || library.seconds <= 0) { return std::nullopt; }
+        const double ratio = library.seconds / mpi.seconds;
+        const double variance = library.relative_variance() + mpi.relative_variance();
+        return Comparison{ratio, ratio * std::sqrt(variance)};
+    }
+};
 
 } // namespace
 
@@ -64,25 +107,27 @@ void BatchLearner::finish() {
         known->streams = current_;
         if (++known->repetitions == 2) { add_destinations(current_, learned_); }
         last_ = static_cast<size_t>(known - batches_.begin());
-        note_times(last_);
+        note_times(last_, false);
     } else {
         ++recent_new_;
         const size_t place = overflow_ ? none : remember(current_);
-        note_times(place);
+        note_times(place, true);
     }
     overflow_ = false;
     current_.clear();
 }
 
-/// Of the batch before, now that the next is complete.
-void BatchLearner::note_times(size_t next) {
-    if (before_ < batches_.size()) {
+/// Of the batch before, now that the next is complete. The first of a kind says nothing: MPI has to
+/// connect ranks.
+void BatchLearner::note_times(size_t next, bool is_first) {
+    if (before_ < batches_.size() && !before_was_first_) {
         Durations& times = batches_[before_].recent;
-        times.batches += before_seconds_;
-        times.cycles += first_post_ - before_began_;
+        add(before_seconds_, times.batches);
+        add(first_post_ - before_began_, times.cycles);
         ++times.count;
     }
     before_ = next;
+    before_was_first_ = is_first;
     before_began_ = first_post_;
     before_seconds_ = last_completion_ - first_post_;
 }
@@ -103,22 +148,29 @@ size_t BatchLearner::remember(std::vector<Stream> streams) {
     return batches_.size() - 1;
 }
 
-std::optional<double> BatchLearner::library_to_mpi() const {
+std::optional<Comparison> BatchLearner::library_to_mpi() const {
     constexpr double clear = 0.05;
-    Durations library;
-    Durations mpi; // of as many
+    BothWays batches;
+    BothWays cycles;
     for (const Kind& kind : batches_) {
-        if (kind.by_mpi.count == 0 || kind.by_library.count == 0) { continue; }
-        const double share = kind.by_library.count / kind.by_mpi.count;
-        library.batches += kind.by_library.batches;
-        library.cycles += kind.by_library.cycles;
-        mpi.batches += share * kind.by_mpi.batches;
-        mpi.cycles += share * kind.by_mpi.cycles;
+        const Durations& library = kind.by_library;
+        const Durations& mpi = kind.by_mpi;
+        if (mpi.count == 0 || library.count == 0) { continue; }
+        batches.add(library.batches, mpi.batches, library.count, mpi.count);
+        cycles.add(library.cycles, mpi.cycles, library.count, mpi.count);
     }
-    if (mpi.batches <= 0 || mpi.cycles <= 0) { return std::nullopt; }
-    const double cycles = library.cycles / mpi.cycles;
-    const bool is_clear = cycles < 1 - clear || cycles > 1 + clear;
-    return is_clear ? cycles : library.batches / mpi.batches;
+    const auto by_cycles = cycles.comparison();
+    const auto by_batches = batches.comparison();
+    if (!by_cycles || !by_batches) { return std::nullopt; }
+    const bool is_clear =
+        by_cycles->is_surely_below(1 - clear) || by_cycles->is_surely_above(1 + clear);
+    return is_clear ? by_cycles : by_batches;
+}
+
+void BatchLearner::moved_by_mpi_until_now() {
+    for (Kind& batch : batches_) {
+        if (batch.recent.count > 0) { add(std::exchange(batch.recent, {}), batch.by_mpi); }
+    }
 }
 
 bool BatchLearner::is_stable() const { return recent_new_ * 10 <= recent_; }

@@ -20,11 +20,24 @@ class BatchLearner {
 
     /// Who has moved the messages of a period.
     enum class Mover { mixed, mpi, library };
-    /// Seconds of some batches.
+    /// Seconds, and their squares.
+    struct Sum {
+        double seconds = 0;
+        double squares = 0;
+    };
+    /// Of some batches.
     struct Durations {
-        double batches = 0; ///< from the first post to the last completion
-        double cycles = 0;  ///< from one to the next, whatever else the program does
-        double count = 0;   ///< older ones count less
+        Sum batches;      ///< from the first post to the last completion
+        Sum cycles;       ///< from one to the next, whatever else the program does
+        double count = 0; ///< older ones count less
+    };
+    /// What batches take by the library, to what they take by MPI, and its standard error.
+    struct Comparison {
+        double ratio = 0;
+        double error = 0;
+        bool is_surely_above(double bound) const { return ratio - deviations * error > bound; }
+        bool is_surely_below(double bound) const { return ratio + deviations * error < bound; }
+        static constexpr double deviations = 1.5;
     };
     /// Batches that go the same way.
     struct Kind : batches::Batch {
@@ -59,19 +72,21 @@ class BatchLearner {
     /// Mean time from the first post to the last completion of recent batches with messages (0:
     /// there were none).
     double mean_seconds() const { return recent_ == 0 ? 0 : seconds_ / double(recent_); }
-    /// What batches take by the library, to what they take by MPI; nothing if none was seen both
-    /// ways. Programs have phases, so each kind is compared with itself only. Where cycles differ,
-    /// they tell: a rank that need not wait for a message may wait for its consequences elsewhere.
-    /// Where they do not, other work hides what the batches take.
-    std::optional<double> library_to_mpi() const;
+    /// Nothing if none was seen both ways. Programs have phases, so each kind is compared with
+    /// itself only. Where cycles surely differ, they tell: a rank that need not wait for a message
+    /// may wait for its consequences elsewhere. Where they do not, other work hides what the
+    /// batches take.
+    std::optional<Comparison> library_to_mpi() const;
     uint64_t recent() const { return recent_; }
+    /// All of this period until now was moved by MPI; the rest of it will be mixed.
+    void moved_by_mpi_until_now();
     /// Begins a new period for what is recent, and forgets what has not been seen for some. `last`:
     /// who has moved the messages of the last one.
     void begin_period(Mover last);
 
   private:
     void finish();
-    void note_times(size_t next);
+    void note_times(size_t next, bool is_first);
     size_t remember(std::vector<Stream> streams);
 
     static constexpr size_t none = ~size_t{0};
@@ -92,6 +107,7 @@ class BatchLearner {
     double seconds_ = 0;
     // The batch with messages that was complete last.
     size_t before_ = none;
+    bool before_was_first_ = false; ///< of its kind
     double before_began_ = 0;
     double before_seconds_ = 0;
 };

@@ -19,6 +19,9 @@ constexpr uint64_t period_to_compare = 32; ///< those by MPI, as it takes longer
 // Of what batches take, to what they take by MPI.
 constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
+constexpr double clearly_worth_it = 0.8; ///< by the first batches, of before the handover
+/// What a comparison may cost, to what batches take.
+constexpr double comparing_share = 0.05;
 
 /// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
 /// for others to come must pay, too.
@@ -174,6 +177,10 @@ void CommunicatorMessages::begin_batch() {
         mailboxes.receive_some();
         looks_ = mailboxes.looks();
     }
+    if (is_by_mpi_ && changes() != changes_) {
+        is_by_mpi_ = false;
+        learner_.moved_by_mpi_until_now();
+    }
     const batches::Batch* const last = learner_.last();
     constexpr uint64_t few = 8;
     // Ever more seldom, for what has not helped may help later.
@@ -190,8 +197,13 @@ void CommunicatorMessages::begin_to_compare() {
     if (engine_->outgoing_connections() > 0) { return; }
     is_comparing_ = true;
     wants_back_ = false;
-    changes_ = engine_->counts().handed_over + engine_->counts().returned;
+    changes_ = changes();
     learner_.begin_period(Mover::mixed);
+    is_by_mpi_ = true;
+}
+
+uint64_t CommunicatorMessages::changes() const {
+    return engine_->counts().handed_over + engine_->counts().returned;
 }
 
 /// A look at MPI takes long where ranks share processors. Others propose when this rank may, for
@@ -265,19 +277,22 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
 
 /// Back to MPI what takes longer than by MPI.
 void CommunicatorMessages::end_period() {
-    const BatchEngine::Counts& counts = engine_->counts();
-    const uint64_t changes = counts.handed_over + counts.returned;
-    const bool has_changed = std::exchange(changes_, changes) != changes; // in this period
+    const uint64_t now_changed = changes();
+    const bool has_changed = std::exchange(changes_, now_changed) != now_changed; // in this period
     const bool is_native = engine_->outgoing_connections() == 0;
     if (!learner_.is_stable()) { note(Verdict::no_repetition); }
     layer_.mailboxes()->publish_anew();
     for (const batches::Batch& batch : learner_.batches()) {
         if (batch.repetitions >= 2) { layer_.mailboxes()->publish(batch, members_); }
     }
-    if (is_native && !has_changed) { native_seconds_ = learner_.mean_seconds(); }
+    if (is_native && !has_changed) {
+        native_seconds_ = learner_.mean_seconds();
+        was_by_mpi_ = true;
+    }
     const std::optional<batches::Batch> last =
         learner_.last() == nullptr ? std::nullopt : std::optional(*learner_.last());
     learner_.begin_period(has_changed ? Mover::mixed : is_native ? Mover::mpi : Mover::library);
+    is_by_mpi_ = is_native;
     if (is_native) {
         wants_back_ = false;
         if (awaits_comparison_ && !has_changed) { compare(last); }
@@ -291,13 +306,13 @@ void CommunicatorMessages::end_period() {
 }
 
 /// A whole period by MPI, after one by the library. What is faster goes on at once, not when it is
-/// time to think of it again.
+/// time to think of it again; of what the noise hides the model decides.
 void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     awaits_comparison_ = false;
     is_comparing_ = false;
-    const std::optional<double> measured = learner_.library_to_mpi();
-    was_faster_ = measured && *measured < slower;
-    if (measured && !was_faster_) { return note(Verdict::returned_slower); }
+    const auto measured = learner_.library_to_mpi();
+    was_faster_ = measured && measured->is_surely_below(1);
+    if (measured && measured->is_surely_above(slower)) { return note(Verdict::returned_slower); }
     if (last) { consider(*last); }
 }
 
@@ -307,19 +322,30 @@ void CommunicatorMessages::judge() {
     if (layer_.mailboxes()->saved_share() < least_saved / 2) {
         return ask_back(Verdict::few_together);
     }
-    const std::optional<double> measured = learner_.library_to_mpi();
-    if (measured && *measured < worth_it) { return; }
-    constexpr int some_periods = 8; // what was seen by MPI may come again
-    if (!measured && ++undecided_ < some_periods) { return; }
+    const auto measured = learner_.library_to_mpi();
+    if (measured && was_by_mpi_ && measured->ratio < worth_it) { return; }
+    if (++undecided_ < periods_to_decide(measured)) { return; }
     undecided_ = 0;
     if (!was_compared_) {
         was_compared_ = true;
         awaits_comparison_ = true;
         return ask_back(Verdict::compared);
     }
-    if (!measured || *measured <= slower) { return; }
+    if (!measured || !measured->is_surely_above(slower)) { return; }
     was_faster_ = false;
     ask_back(Verdict::returned_slower);
+}
+
+/// Before what takes so long, to what it takes by MPI, is measured once more. The more it seems to
+/// gain, the more that costs.
+int CommunicatorMessages::periods_to_decide(
+    const std::optional<BatchLearner::Comparison>& measured) const {
+    if (measured && (was_by_mpi_ || measured->is_surely_above(slower))) { return 1; }
+    constexpr int some = 8; // what was seen by MPI may come again
+    if (!measured || !measured->is_surely_below(clearly_worth_it)) { return some; }
+    const double share = double(period_to_compare) / double(period) / comparing_share;
+    constexpr double least = 0.01;
+    return static_cast<int>(share / std::max(measured->ratio, least));
 }
 
 void CommunicatorMessages::ask_back(Verdict reason) {

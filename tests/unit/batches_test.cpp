@@ -170,7 +170,7 @@ TEST(BatchLearner, ComparesEachKindOfBatchWithItself) {
     EXPECT_FALSE(learner.library_to_mpi());
     run_period(learner, time, 5, {0.1, 0.2}, Mover::mpi);
     ASSERT_TRUE(learner.library_to_mpi());
-    EXPECT_NEAR(*learner.library_to_mpi(), 0.5, 1e-6); // by the cycles, which differ
+    EXPECT_NEAR(learner.library_to_mpi()->ratio, 0.5, 1e-6); // by the cycles, which differ
 }
 
 TEST(BatchLearner, ComparesBatchesWhereOtherWorkHidesThem) {
@@ -180,9 +180,9 @@ TEST(BatchLearner, ComparesBatchesWhereOtherWorkHidesThem) {
     run_period(learner, time, 4, {0.1, 10}, Mover::mpi);
     run_period(learner, time, 4, {0.02, 9.9}, Mover::library);
     ASSERT_TRUE(learner.library_to_mpi());
-    EXPECT_NEAR(*learner.library_to_mpi(), 0.2, 1e-6);
+    EXPECT_NEAR(learner.library_to_mpi()->ratio, 0.2, 1e-6);
     run_period(learner, time, 4, {9, 9.9}, Mover::mixed);
-    EXPECT_NEAR(*learner.library_to_mpi(), 0.2, 1e-6);
+    EXPECT_NEAR(learner.library_to_mpi()->ratio, 0.2, 1e-6);
 }
 
 TEST(BatchLearner, ComparesFewBatchesOfMoreAndLessPeriods) {
@@ -192,8 +192,56 @@ TEST(BatchLearner, ComparesFewBatchesOfMoreAndLessPeriods) {
     run_period(learner, time, 4, {0.1, 1}, Mover::mpi, 3);
     for (int i = 0; i < 4; ++i) {
         run_period(learner, time, 4, {0.1, 1}, Mover::library, 4);
-        EXPECT_NEAR(learner.library_to_mpi().value_or(0), 1, 1e-6) << i;
+        EXPECT_NEAR(learner.library_to_mpi().value_or(BatchLearner::Comparison{}).ratio, 1, 1e-6)
+            << i;
     }
+}
+
+TEST(BatchLearner, SaysHowSureAComparisonIs) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    const auto run_noisy = [&](double slow, Mover mover) {
+        for (int i = 0; i < 10; ++i) { // multigrid: most levels are small
+            const double seconds = i % 5 == 0 ? slow : 0.1;
+            run(learner, {{4, i, 8}}, time, time + seconds);
+            time += seconds;
+        }
+        learner.post(time);
+        learner.begin_period(mover);
+    };
+    run_noisy(4, Mover::mpi);
+    run_noisy(4.5, Mover::library);
+    const auto unsure = learner.library_to_mpi();
+    ASSERT_TRUE(unsure);
+    EXPECT_GT(unsure->ratio, 1.02);
+    EXPECT_FALSE(unsure->is_surely_above(1.02));
+    EXPECT_FALSE(unsure->is_surely_below(1));
+    run_period(learner, time, 5, {0.1, 1}, Mover::mpi);
+    run_period(learner, time, 5, {0.3, 3}, Mover::library);
+    EXPECT_TRUE(learner.library_to_mpi()->is_surely_above(1.02));
+}
+
+TEST(BatchLearner, RemembersTheBatchesBeforeAHandoverButNotTheFirst) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    const auto run_some = [&](int batches, double seconds) {
+        for (int i = 0; i < batches; ++i) {
+            run(learner, {{4, i, 8}}, time, time + seconds);
+            time += 2 * seconds;
+        }
+    };
+    run_some(1, 50); // MPI connects ranks
+    run_some(5, 1);
+    learner.moved_by_mpi_until_now();
+    run_some(5, 7);
+    learner.post(time);
+    learner.begin_period(Mover::mixed);
+    EXPECT_FALSE(learner.library_to_mpi());
+    run_period(learner, time, 4, {0.25, 0.5}, Mover::library);
+    ASSERT_TRUE(learner.library_to_mpi());
+    EXPECT_NEAR(learner.library_to_mpi()->ratio, 0.25, 1e-6);
 }
 
 TEST(BatchLearner, KnowsWhereMessagesGoAgainAndAgain) {

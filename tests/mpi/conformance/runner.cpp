@@ -32,7 +32,24 @@ void print_stack() {
     backtrace_symbols_fd(frames.data(), count, STDERR_FILENO);
 }
 
-void out_of_patience(int /*signal*/) {
+/// A case may take so many times `tick` seconds. In parts, for a machine may stand still for
+/// minutes while its clock goes on: that is one part only.
+constexpr int ticks = 20;
+volatile std::sig_atomic_t ticks_left = 0;
+unsigned tick = 0;
+
+void begin_patience(unsigned seconds) {
+    ticks_left = ticks;
+    tick = (seconds + ticks - 1) / ticks;
+    alarm(tick);
+}
+
+void end_of_tick(int /*signal*/) {
+    ticks_left = ticks_left - 1;
+    if (ticks_left > 0) {
+        alarm(tick);
+        return;
+    }
     static constexpr char text[] = "  hangs\n";
     const auto written = write(transcript, text, sizeof text - 1);
     print_stack();
@@ -119,7 +136,7 @@ Runner::Runner(const Wishes& wishes) : wishes_(wishes) {
     transcript = out_->descriptor();
     void* frame = nullptr;
     backtrace(&frame, 1); // which allocates memory the first time
-    std::signal(SIGALRM, out_of_patience);
+    std::signal(SIGALRM, end_of_tick);
     for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
         std::signal(signal, die);
     }
@@ -180,7 +197,7 @@ void Runner::run_phase(const Cases& cases, bool after) {
         }
         out_->begin(number, name);
         const double start = processor_seconds();
-        alarm(wishes_.patience);
+        begin_patience(wishes_.patience);
         run_case(one, after);
         out_->end();
         seconds_[one.group] += processor_seconds() - start;
@@ -276,7 +293,7 @@ void Runner::close() {
     LastOperations last;
     const bool is_last_wanted = out_ != nullptr && is_wanted("finalize");
     if (out_ != nullptr) {
-        alarm(wishes_.patience);
+        begin_patience(wishes_.patience);
         void* buffer = nullptr;
         int size = 0;
         MPI_Buffer_detach(&buffer, &size);
