@@ -12,7 +12,15 @@ UserMemory BlockReader::at(int i) {
     if (type != type_.handle) { type_ = inspect(type); }
     return user_memory(
         reinterpret_cast<void*>(reinterpret_cast<intptr_t>(blocks_.buffer) + offset_of(i)), count,
-        type_);
+        type_, place());
+}
+
+/// All blocks lie where the buffer begins, so the driver is asked once. But programs give
+/// displacements in bytes from anywhere to anywhere.
+const device::Place* BlockReader::place() {
+    if (blocks_.kind == Blocks::Kind::typed || blocks_.buffer == MPI_BOTTOM) { return nullptr; }
+    if (!place_) { place_ = device::locate(blocks_.buffer); }
+    return &*place_;
 }
 
 MPI_Count BlockReader::offset_of(int i) const {
@@ -44,7 +52,9 @@ void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
     exchange.staged.resize(total);
     std::byte* next = exchange.staged.data();
     for (UserMemory& memory : exchange.outgoing) {
-        pack_user_memory(memory, next, comm);
+        try {
+            pack_user_memory(memory, next, comm);
+        } catch (const MpiError& failure) { exchange.error = failure.code; }
         memory = {next, static_cast<MPI_Count>(memory.bytes), MPI_BYTE, memory.bytes, next};
         next += memory.bytes;
     }

@@ -3,6 +3,7 @@
 #include "runtime/memory/exchange.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace nodeaware {
 
@@ -62,9 +63,11 @@ class BlockReader {
 
   private:
     MPI_Count offset_of(int i) const;
+    const device::Place* place();
 
     const Blocks& blocks_;
-    Datatype type_; ///< of the block before: they are often all alike
+    Datatype type_;                      ///< of the block before: they are often all alike
+    std::optional<device::Place> place_; ///< of the buffer
 };
 
 /// Lists block i of `blocks` as a message to rank `peer`. The k-th message listed to a rank is the
@@ -73,7 +76,8 @@ void add_outgoing(Exchange& exchange, int peer, BlockReader& blocks, int i);
 void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i);
 
 /// For MPI_IN_PLACE: copies what is sent, for it will be overwritten. To be called before the
-/// exchange begins. Throws MpiError.
+/// exchange begins. What fails is an error of the exchange, which takes place nevertheless. Throws
+/// std::bad_alloc.
 void stage_outgoing(Exchange& exchange, MPI_Comm comm);
 
 /// Finds messages that are read from the same memory (Outgoing::memory). To be called when all are

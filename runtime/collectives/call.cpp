@@ -4,8 +4,8 @@
 #include "runtime/collectives/execute.hpp"
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/communicators/self_communicator.hpp"
+#include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
-#include "runtime/memory/device_memory.hpp"
 #include "runtime/requests/library.hpp"
 #include "strategies/forecast.hpp"
 
@@ -40,8 +40,8 @@ Communicator* find_communicator(MPI_Comm comm, int* result) {
     }
 }
 
-/// What this rank alone can say about a call: none if it may go on with the others. Then the
-/// messages are listed. Throws MpiError and std::bad_alloc.
+} // namespace
+
 Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
                   Form form, Exchange& exchange, uint64_t& uniform_bytes) {
     BlockNumbers numbers{communicator.size(), communicator.size(), communicator.rank()};
@@ -54,7 +54,7 @@ Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArgum
     const Examined examined = examine(arguments, numbers, form);
     if (examined == Examined::refused) { return Reason::invalid_arguments; }
     if (examined == Examined::empty) { return Reason::nothing_to_move; }
-    look_for_devices();
+    device::look_for_driver();
     uniform_bytes = arguments.list(comm, communicator, exchange);
     return Reason::none;
 }
@@ -68,8 +68,6 @@ int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
     mpi.Comm_call_errhandler(comm, code);
     return code;
 }
-
-} // namespace
 
 Call::Call(Operation operation, MPI_Comm comm, const ExchangeArguments& arguments)
     : comm_(comm), arguments_(arguments) {
@@ -93,6 +91,19 @@ bool Call::run(int* result) {
     if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
     library->report.add(record_);
     return true;
+}
+
+bool Call::needs_host_buffers(Exchange& exchange) const {
+    device::look_for_driver();
+    if (device::driver() == nullptr || device::mpi_is_aware()) { return false; }
+    int is_inter = 0;
+    if (comm_ == MPI_COMM_NULL || mpi.Comm_test_inter(comm_, &is_inter) != MPI_SUCCESS) {
+        return false;
+    }
+    exchange.operation = record_.operation;
+    uint64_t uniform_bytes = 0;
+    return is_inter == 0 && look_alone(comm_, Communicator::as_it_is(comm_), arguments_,
+                                       Form::blocking, exchange, uniform_bytes) == Reason::none;
 }
 
 Reason Call::attempt(int* result, Selected& selected) {

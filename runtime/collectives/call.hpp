@@ -24,6 +24,11 @@ struct LeftToMpi {
 };
 inline thread_local LeftToMpi left_to_mpi;
 
+/// What this rank alone can say about a call: none if it may go on with the others. Then the
+/// messages are listed. Throws MpiError and std::bad_alloc.
+Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
+                  Form form, Exchange& exchange, uint64_t& uniform_bytes);
+
 /// One intercepted call on its way. At first this rank is alone with it: a call that MPI would
 /// refuse is left to MPI, and neither the other ranks nor anything that ranks count together know
 /// of it. Every decision after that is one that all ranks of the communicator take alike. What
@@ -37,6 +42,9 @@ class Call {
     /// False if the call is left to MPI; otherwise `*result` is what it returns. Throws nothing:
     /// the call stack of the application may be C or Fortran.
     bool run(int* result);
+    /// After that. Whether the call has memory of a device that this MPI does not know: then its
+    /// messages are listed, and it is to be made with buffers on the host.
+    bool needs_host_buffers(Exchange& exchange) const;
 
   private:
     Reason attempt(int* result, Selected& selected);
@@ -47,6 +55,10 @@ class Call {
     const ExchangeArguments& arguments_;
     CallRecord record_;
 };
+
+/// What MPI is to return from a call that it was left to do on the host, where `failure` came of
+/// that: through the error handler of the communicator.
+int raise(MPI_Comm comm, Operation operation, const std::exception& failure);
 
 /// A nonblocking or persistent call on its way. All ranks decide alike, for they have made the same
 /// calls on the communicator before.

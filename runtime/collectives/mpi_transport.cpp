@@ -1,8 +1,18 @@
 #include "runtime/collectives/mpi_transport.hpp"
 
+#include "runtime/memory/elements.hpp"
+
 #include <algorithm>
 
 namespace nodeaware {
+
+namespace {
+
+bool goes_by_host(const UserMemory& memory) {
+    return memory.place.is_on_device && !device::mpi_is_aware();
+}
+
+} // namespace
 
 void Exchange::clear() {
     traffic.outgoing.clear();
@@ -11,6 +21,7 @@ void Exchange::clear() {
     incoming.clear();
     in_place = false;
     staged.clear();
+    error = MPI_SUCCESS;
 }
 
 void MpiTransport::reserve(size_t requests) {
@@ -63,42 +74,34 @@ void MpiTransport::cancel_given_up() {
 
 void MpiTransport::pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
     const UserMemory& memory = exchange_.outgoing[item];
-    if (memory.dense != nullptr) {
-        std::copy_n(memory.dense + offset, bytes, to);
-    } else if (bytes == memory.bytes) {
-        guarded([&] { pack_user_memory(memory, to, comm_); });
-    } else {
-        guarded([&] {
-            Staged& staged = staged_outgoing_[item];
-            if (staged.bytes.empty()) {
-                staged.bytes.resize(memory.bytes);
-                pack_user_memory(memory, staged.bytes.data(), comm_);
-            }
-            std::copy_n(staged.bytes.data() + offset, bytes, to);
-            staged.done += bytes;
-            if (staged.done == memory.bytes) { staged_outgoing_.erase(item); }
-        });
-    }
+    guarded([&] {
+        if (copy_from(memory, offset, bytes, to)) { return; }
+        if (bytes == memory.bytes) { return pack_user_memory(memory, to, comm_); }
+        Staged& staged = staged_outgoing_[item];
+        if (staged.bytes.empty()) {
+            staged.bytes.resize(memory.bytes);
+            pack_user_memory(memory, staged.bytes.data(), comm_);
+        }
+        std::copy_n(staged.bytes.data() + offset, bytes, to);
+        staged.done += bytes;
+        if (staged.done == memory.bytes) { staged_outgoing_.erase(item); }
+    });
 }
 
 void MpiTransport::unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from) {
     const UserMemory& memory = exchange_.incoming[item];
-    if (memory.dense != nullptr) {
-        std::copy_n(from, bytes, memory.dense + offset);
-    } else if (bytes == memory.bytes) {
-        guarded([&] { unpack_user_memory(memory, from, comm_); });
-    } else {
-        guarded([&] {
-            Staged& staged = staged_incoming_[item];
-            if (staged.bytes.empty()) { staged.bytes.resize(memory.bytes); }
-            std::copy_n(from, bytes, staged.bytes.data() + offset);
-            staged.done += bytes;
-            if (staged.done == memory.bytes) {
-                unpack_user_memory(memory, staged.bytes.data(), comm_);
-                staged_incoming_.erase(item);
-            }
-        });
-    }
+    guarded([&] {
+        if (copy_to(memory, offset, bytes, from)) { return; }
+        if (bytes == memory.bytes) { return unpack_user_memory(memory, from, comm_); }
+        Staged& staged = staged_incoming_[item];
+        if (staged.bytes.empty()) { staged.bytes.resize(memory.bytes); }
+        std::copy_n(from, bytes, staged.bytes.data() + offset);
+        staged.done += bytes;
+        if (staged.done == memory.bytes) {
+            unpack_user_memory(memory, staged.bytes.data(), comm_);
+            staged_incoming_.erase(item);
+        }
+    });
 }
 
 void MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
@@ -136,8 +139,25 @@ void MpiTransport::send(int peer, const std::byte* data, uint64_t bytes, uint32_
 
 void MpiTransport::send_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = begin_send(exchange_.outgoing[item], peer, tags_.direct, comm_, &request);
+    const UserMemory& memory = exchange_.outgoing[item];
+    const int code = goes_by_host(memory) ? send_by_host(item, peer, step, &request)
+                                          : begin_send(memory, peer, tags_.direct, comm_, &request);
     begun(code, request, {step, -1});
+}
+
+/// The receiver waits for the message, so it is sent even if its bytes could not be had.
+int MpiTransport::send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request) {
+    const UserMemory& memory = exchange_.outgoing[item];
+    int code = MPI_ERR_NO_MEM;
+    guarded([&] {
+        ByHost& sent = by_host_[step];
+        sent.bytes.resize(memory.bytes);
+        guarded([&] { pack_user_memory(memory, sent.bytes.data(), comm_); });
+        const Elements elements(memory.bytes);
+        code = mpi.Isend(sent.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
+                         comm_, request);
+    });
+    return code;
 }
 
 void MpiTransport::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
@@ -152,10 +172,39 @@ void MpiTransport::receive(int peer, std::byte* to, uint64_t capacity, uint32_t 
 
 void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
+    const UserMemory& memory = exchange_.incoming[item];
     const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
-                                       : begin_receive(exchange_.incoming[item], peer, tags_.direct,
-                                                       comm_, &request);
+                     : goes_by_host(memory)
+                         ? receive_by_host(item, peer, step, &request)
+                         : begin_receive(memory, peer, tags_.direct, comm_, &request);
     begun(code, request, {step, peer});
+}
+
+int MpiTransport::receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request) {
+    const UserMemory& memory = exchange_.incoming[item];
+    int code = MPI_ERR_NO_MEM;
+    guarded([&] {
+        ByHost& received = by_host_[step];
+        received.bytes.resize(memory.bytes);
+        received.to = &memory;
+        const Elements elements(memory.bytes);
+        code = mpi.Irecv(received.bytes.data(), elements.count(), elements.type(), peer,
+                         tags_.direct, comm_, request);
+    });
+    return code;
+}
+
+void MpiTransport::end_by_host(const MPI_Status& status, FinishedStep& finished) {
+    const auto found = by_host_.find(finished.step);
+    if (found == by_host_.end()) { return; }
+    const ByHost by_host = std::move(found->second);
+    by_host_.erase(found);
+    if (by_host.to == nullptr || finished.failed) { return; }
+    guarded([&] {
+        MPI_Count bytes = 0;
+        MPI_CALL(Get_elements_x, &status, MPI_BYTE, &bytes);
+        unpack_part(*by_host.to, by_host.bytes.data(), static_cast<uint64_t>(bytes), comm_);
+    });
 }
 
 FinishedStep MpiTransport::finished_step(const Pending& pending, const MPI_Status& status,
@@ -196,6 +245,7 @@ std::span<const FinishedStep> MpiTransport::poll() {
         const Pending& pending = pending_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
         const MPI_Status& status = statuses_[static_cast<size_t>(i)];
         finished_.push_back(finished_step(pending, status, code == MPI_ERR_IN_STATUS));
+        end_by_host(status, finished_.back());
     }
     size_t kept = 0;
     for (size_t i = 0; i < count; ++i) {

@@ -20,7 +20,8 @@ class MpiTransport {
   public:
     MpiTransport(MPI_Comm comm, const Topology& topology, StepMemory& memory,
                  const Exchange& exchange, const tags::Tags& tags)
-        : comm_(comm), topology_(topology), memory_(memory), exchange_(exchange), tags_(tags) {}
+        : comm_(comm), topology_(topology), memory_(memory), exchange_(exchange), tags_(tags),
+          error_(exchange.error) {}
 
     /// Memory for so many requests, so that none can be lost for the lack of it.
     void reserve(size_t requests);
@@ -71,6 +72,9 @@ class MpiTransport {
     };
 
     void begun(int code, MPI_Request request, const Pending& pending);
+    int send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
+    int receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
+    void end_by_host(const MPI_Status& status, FinishedStep& finished);
     FinishedStep finished_step(const Pending& pending, const MPI_Status& status, bool has_error);
     bool is_given_up(int peer) const { return memory_.given_up(topology_.node_of(peer)); }
 
@@ -79,7 +83,7 @@ class MpiTransport {
     StepMemory& memory_;
     const Exchange& exchange_;
     tags::Tags tags_;
-    int error_ = MPI_SUCCESS;
+    int error_;
 
     std::vector<MPI_Request> requests_;
     std::vector<Pending> pending_; ///< of requests_, one by one
@@ -94,6 +98,12 @@ class MpiTransport {
         std::vector<std::byte> bytes;
         uint64_t done = 0;
     };
+    /// A message from or to the memory of a device, which this MPI does not know.
+    struct ByHost {
+        std::vector<std::byte> bytes;
+        const UserMemory* to = nullptr; ///< nullptr: it is sent
+    };
+    std::unordered_map<uint32_t, ByHost> by_host_; ///< by step
     std::unordered_map<uint32_t, Staged> staged_outgoing_;
     std::unordered_map<uint32_t, Staged> staged_incoming_;
 };

@@ -1,11 +1,11 @@
 // The core of the library for one MPI: the hooks that the preloaded library calls.
 
-#include "runtime/collectives/call.hpp"
 #include "runtime/collectives/contexts.hpp"
-#include "runtime/collectives/exchange_arguments.hpp"
 #include "runtime/collectives/nonblocking.hpp"
+#include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
+#include "runtime/device/memory.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/progress/activity.hpp"
@@ -13,77 +13,54 @@
 
 #include <chrono>
 #include <thread>
-#include <tuple>
 
 namespace nodeaware {
 
+void native_done(int result) {
+    LeftToMpi& left = left_to_mpi;
+    if (!is_refused(result)) {
+        if (left.selected.is_measured) { left.selected.learn_time(); }
+        if (left.unprepared != nullptr) { left.unprepared->wait_for_meeting(); }
+    }
+    left.selected = {};
+    left.unprepared = nullptr;
+    if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
+    library->report.add(left.record);
+}
+
 namespace {
 
-using exchange_arguments::native;
-using p2p::native;
-
-/// The hooks of one operation; `read` takes its arguments.
-template <Operation blocking_operation, Operation nonblocking_operation, auto read> struct Hooks;
-
-template <Operation blocking_operation, Operation nonblocking_operation, class... Arguments,
-          ExchangeArguments (*read)(Arguments...)>
-struct Hooks<blocking_operation, nonblocking_operation, read> {
-    static MPI_Comm communicator(Arguments... arguments) {
-        return native(std::get<sizeof...(Arguments) - 1>(std::tuple(arguments...)));
-    }
-
-    static ExchangeArguments read_all(Arguments... arguments) {
-        ExchangeArguments all = read(arguments...);
-        all.is_with_neighbors = is_with_neighbors(blocking_operation);
-        return all;
-    }
-
-    static bool blocking(int* result, Arguments... arguments) {
-        return Call(blocking_operation, communicator(arguments...), read_all(arguments...))
-            .run(result);
-    }
-
-    static bool begin(bool is_persistent, int* result, Arguments... arguments,
-                      abi::MPI_Request* request) {
-        return NonblockingCall(nonblocking_operation, communicator(arguments...),
-                               read_all(arguments...), is_persistent, native(request))
-            .run(result);
-    }
-
-    static bool nonblocking(int* result, Arguments... arguments, abi::MPI_Request* request) {
-        return begin(false, result, arguments..., request);
-    }
-
-    static bool persistent(int* result, Arguments... arguments, abi::MPI_Info /*info*/,
-                           abi::MPI_Request* request) {
-        return begin(true, result, arguments..., request);
-    }
-};
-
 template <class Count>
-using Alltoall =
-    Hooks<Operation::alltoall, Operation::ialltoall, exchange_arguments::alltoall<Count>>;
+using Alltoall = Hooks<Operation::alltoall, Operation::ialltoall,
+                       exchange_arguments::alltoall<Count>, if_small<Count>(&Mpi::Alltoall)>;
 template <class Count, class Offset>
-using Alltoallv = Hooks<Operation::alltoallv, Operation::ialltoallv,
-                        exchange_arguments::alltoallv<Count, Offset>>;
+using Alltoallv =
+    Hooks<Operation::alltoallv, Operation::ialltoallv, exchange_arguments::alltoallv<Count, Offset>,
+          if_small<Count>(&Mpi::Alltoallv)>;
 template <class Count, class Offset>
-using Alltoallw = Hooks<Operation::alltoallw, Operation::ialltoallw,
-                        exchange_arguments::alltoallw<Count, Offset>>;
+using Alltoallw =
+    Hooks<Operation::alltoallw, Operation::ialltoallw, exchange_arguments::alltoallw<Count, Offset>,
+          if_small<Count>(&Mpi::Alltoallw)>;
 template <class Count>
-using Neighbor_alltoall = Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
-                                exchange_arguments::alltoall<Count>>;
+using Neighbor_alltoall =
+    Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
+          exchange_arguments::alltoall<Count>, if_small<Count>(&Mpi::Neighbor_alltoall)>;
 template <class Count, class Offset>
-using Neighbor_alltoallv = Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
-                                 exchange_arguments::alltoallv<Count, Offset>>;
+using Neighbor_alltoallv =
+    Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
+          exchange_arguments::alltoallv<Count, Offset>, if_small<Count>(&Mpi::Neighbor_alltoallv)>;
 template <class Count>
 using Neighbor_alltoallw = Hooks<Operation::neighbor_alltoallw, Operation::ineighbor_alltoallw,
-                                 exchange_arguments::alltoallw<Count, abi::MPI_Aint>>;
+                                 exchange_arguments::alltoallw<Count, abi::MPI_Aint>,
+                                 if_small<Count>(&Mpi::Neighbor_alltoallw)>;
 template <class Count>
-using Neighbor_allgather = Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
-                                 exchange_arguments::allgather<Count>>;
+using Neighbor_allgather =
+    Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
+          exchange_arguments::allgather<Count>, if_small<Count>(&Mpi::Neighbor_allgather)>;
 template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
-                                  exchange_arguments::allgatherv<Count, Offset>>;
+                                  exchange_arguments::allgatherv<Count, Offset>,
+                                  if_small<Count>(&Mpi::Neighbor_allgatherv)>;
 
 void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });
@@ -148,18 +125,6 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     }
 }
 
-void native_done(int result) {
-    LeftToMpi& left = left_to_mpi;
-    if (!is_refused(result)) {
-        if (left.selected.is_measured) { left.selected.learn_time(); }
-        if (left.unprepared != nullptr) { left.unprepared->wait_for_meeting(); }
-    }
-    left.selected = {};
-    left.unprepared = nullptr;
-    if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
-    library->report.add(left.record);
-}
-
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
     if (library->messages == nullptr) { return; }
@@ -199,6 +164,7 @@ bool start(void (*then)()) {
         open_datatypes();
         Communicator::open();
         library = new Library(std::move(world));
+        device::set_mpi_awareness(library->world.options.device_aware);
         library->report.open(library->world);
         contexts::prepare(MPI_COMM_WORLD);
         int keyval = MPI_KEYVAL_INVALID;

@@ -166,6 +166,14 @@ std::vector<OptionRow> make_table() {
          "other ranks that are to travel with it. auto: what the batch takes by MPI, at least some "
          "twenty messages.",
          [](Options& o, std::string_view v) { o.batch_timeout = parse_seconds(v); }},
+        {"DEVICE_AWARE", "auto, yes, no", "auto",
+         "Whether MPI takes memory of GPUs; if not, messages of it go by way of the host. auto: as "
+         "the MPI says of itself.",
+         [](Options& o, std::string_view v) {
+             o.device_aware = pick<DeviceAware>(v, {{"auto", DeviceAware::automatic},
+                                                    {"yes", DeviceAware::yes},
+                                                    {"no", DeviceAware::no}});
+         }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that "

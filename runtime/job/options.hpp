@@ -17,6 +17,9 @@ namespace nodeaware {
 /// Ranks that share an arena.
 enum class Region { node, socket, numa };
 
+/// Whether MPI can send from and receive into the memory of GPUs.
+enum class DeviceAware { automatic, yes, no };
+
 enum class LogLevel { off, warn, info, debug };
 
 /// How an operation travels: by the application's own MPI call, by a strategy, or as the library
@@ -34,7 +37,8 @@ struct Options {
     Parameters parameters{};
     std::string model; ///< name or path of the model table; empty: the user's, else the default
     Region region = Region::node;
-    std::vector<int> ppn;       ///< sizes of virtual nodes, used in turn; empty: none
+    DeviceAware device_aware = DeviceAware::automatic;
+    std::vector<int> ppn; ///< sizes of virtual nodes, used in turn; empty: none
     bool ppn_is_cyclic = false; ///< ranks are dealt out to the virtual nodes one by one
     LogLevel log = LogLevel::warn;
     std::string log_file;

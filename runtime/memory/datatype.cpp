@@ -1,6 +1,6 @@
 #include "runtime/memory/datatype.hpp"
 
-#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
 #include "runtime/mpi/tags.hpp"
 
@@ -63,13 +63,12 @@ Datatype measure(MPI_Datatype handle) {
     type.handle = handle;
     MPI_Count size = 0;
     MPI_Count lower_bound = 0;
-    MPI_Count true_extent = 0;
     MPI_CALL(Type_size_x, handle, &size);
     MPI_CALL(Type_get_extent_x, handle, &lower_bound, &type.extent);
-    MPI_CALL(Type_get_true_extent_x, handle, &type.true_lower_bound, &true_extent);
+    MPI_CALL(Type_get_true_extent_x, handle, &type.true_lower_bound, &type.true_extent);
     type.size = static_cast<uint64_t>(size);
     // Without gaps there is still the order of the blocks to look at.
-    type.dense_element = size == true_extent;
+    type.dense_element = size == type.true_extent;
     return type;
 }
 
@@ -228,17 +227,24 @@ Datatype inspect(MPI_Datatype handle) {
     return type;
 }
 
-UserMemory user_memory(void* address, MPI_Count count, const Datatype& type) {
+UserMemory user_memory(void* address, MPI_Count count, const Datatype& type,
+                       const device::Place* place) {
     UserMemory memory{address, count, type.handle, static_cast<uint64_t>(count) * type.size,
                       nullptr};
+    if (memory.bytes == 0) { return memory; }
+    auto* const start =
+        reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(address) + type.true_lower_bound);
     const bool side_by_side = count == 1 || type.extent == static_cast<MPI_Count>(type.size);
-    if (type.dense_element && side_by_side && memory.bytes > 0) {
-        auto* const start = reinterpret_cast<std::byte*>(reinterpret_cast<intptr_t>(address) +
-                                                         type.true_lower_bound);
-        // Memory of a device is left to MPI_Pack and MPI_Unpack, which know how to copy it where
-        // the application's own calls do.
-        if (!is_device_memory(start)) { memory.dense = start; }
+    const bool is_dense = type.dense_element && side_by_side;
+    const device::Span span = span_of(memory, type);
+    const bool is_known = place != nullptr && (!place->is_on_device || place->holds(span));
+    const device::Place found = is_known ? *place : device::locate(start);
+    if (!found.is_on_device) {
+        if (is_dense) { memory.dense = start; }
+        return memory;
     }
+    if (is_dense || found.holds(span)) { memory.place = found; }
+    if (is_dense) { memory.dense_on_device = start; }
     return memory;
 }
 
@@ -247,12 +253,31 @@ UserMemory user_memory(void* address, MPI_Count count, MPI_Datatype type) {
                       : user_memory(address, count, inspect(type));
 }
 
-void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm) {
-    if (memory.bytes == 0) { return; }
+bool copy_from(const UserMemory& memory, uint64_t offset, uint64_t size, std::byte* to) {
     if (memory.dense != nullptr) {
-        std::copy_n(memory.dense, memory.bytes, bytes);
-        return;
+        std::copy_n(memory.dense + offset, size, to);
+        return true;
     }
+    if (memory.dense_on_device == nullptr) { return false; }
+    const auto from = reinterpret_cast<uintptr_t>(memory.dense_on_device) + offset;
+    device::copy_to_host(memory.place, to, from, size);
+    return true;
+}
+
+bool copy_to(const UserMemory& memory, uint64_t offset, uint64_t size, const std::byte* from) {
+    if (memory.dense != nullptr) {
+        std::copy_n(from, size, memory.dense + offset);
+        return true;
+    }
+    if (memory.dense_on_device == nullptr) { return false; }
+    const auto to = reinterpret_cast<uintptr_t>(memory.dense_on_device) + offset;
+    device::copy_to_device(memory.place, to, from, size);
+    return true;
+}
+
+void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm) {
+    if (memory.bytes == 0 || copy_from(memory, 0, memory.bytes, bytes)) { return; }
+    if (memory.place.is_on_device) { return pack_from_device(memory, bytes, comm); }
     move_in_parts(
         memory, bytes,
         [&](void* address, int count, std::byte* part, int size) {
@@ -265,11 +290,8 @@ void pack_user_memory(const UserMemory& memory, std::byte* bytes, MPI_Comm comm)
 }
 
 void unpack_user_memory(const UserMemory& memory, const std::byte* bytes, MPI_Comm comm) {
-    if (memory.bytes == 0) { return; }
-    if (memory.dense != nullptr) {
-        std::copy_n(bytes, memory.bytes, memory.dense);
-        return;
-    }
+    if (memory.bytes == 0 || copy_to(memory, 0, memory.bytes, bytes)) { return; }
+    if (memory.place.is_on_device) { return unpack_to_device(memory, bytes, memory.bytes, comm); }
     move_in_parts(
         memory, bytes,
         [&](void* address, int count, const std::byte* part, int size) {
@@ -282,11 +304,8 @@ void unpack_user_memory(const UserMemory& memory, const std::byte* bytes, MPI_Co
 }
 
 void unpack_part(const UserMemory& memory, const std::byte* bytes, uint64_t size, MPI_Comm comm) {
-    if (size == 0) { return; }
-    if (memory.dense != nullptr) {
-        std::copy_n(bytes, size, memory.dense);
-        return;
-    }
+    if (size == 0 || copy_to(memory, 0, size, bytes)) { return; }
+    if (memory.place.is_on_device) { return unpack_to_device(memory, bytes, size, comm); }
     const uint64_t element = memory.bytes / static_cast<uint64_t>(memory.count);
     UserMemory whole = memory;
     whole.count = static_cast<MPI_Count>(size / element);

@@ -19,6 +19,7 @@ struct Exchange {
     /// What is sent lies where the result goes (MPI_IN_PLACE): see stage_outgoing().
     bool in_place = false;
     std::vector<std::byte> staged; ///< copy of what is sent, for in_place
+    int error = MPI_SUCCESS;       ///< of staging: what is sent is not right, and others wait
 
     void clear();
 };

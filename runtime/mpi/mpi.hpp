@@ -12,6 +12,8 @@
     X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
     X(Alltoall)                                                                                    \
+    X(Alltoallv)                                                                                   \
+    X(Alltoallw)                                                                                   \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Bsend)                                                                                       \
@@ -60,6 +62,8 @@
     X(Issend)                                                                                      \
     X(Mprobe)                                                                                      \
     X(Mrecv)                                                                                       \
+    X(Neighbor_allgather)                                                                          \
+    X(Neighbor_allgatherv)                                                                         \
     X(Neighbor_alltoall)                                                                           \
     X(Neighbor_alltoallv)                                                                          \
     X(Neighbor_alltoallw)                                                                          \

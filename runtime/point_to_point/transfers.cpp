@@ -1,6 +1,6 @@
 #include "runtime/point_to_point/transfers.hpp"
 
-#include "runtime/memory/device_memory.hpp"
+#include "runtime/device/driver.hpp"
 #include "runtime/memory/elements.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
@@ -52,7 +52,7 @@ int cancel_send(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // it
 bool is_rank(const BatchEngine& engine, int peer) { return peer >= 0 && peer < engine.size(); }
 
 UserMemory memory_of(const Message& message) {
-    look_for_devices();
+    device::look_for_driver();
     return user_memory(message.buffer, message.count, message.type);
 }
 

@@ -1,0 +1,82 @@
+#include "runtime/device/driver.hpp"
+
+#include <atomic>
+#include <dlfcn.h>
+#include <link.h>
+#include <mutex>
+#include <type_traits>
+
+namespace nodeaware::device {
+
+const char* Driver::load(bool is_loaded_only) {
+    const int only = is_loaded_only ? RTLD_NOLOAD : 0;
+    void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | only);
+    if (library == nullptr) { return "libcuda.so.1"; }
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* name) {
+        function =
+            reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        if (function == nullptr && missing == nullptr) { missing = name; }
+    };
+    find(host_to_device, "cuMemcpyHtoD_v2");
+    find(device_to_host, "cuMemcpyDtoH_v2");
+    find(attributes_of, "cuPointerGetAttributes");
+    find(context_get, "cuCtxGetCurrent");
+    find(context_set, "cuCtxSetCurrent");
+    find(context_push, "cuCtxPushCurrent_v2");
+    find(context_pop, "cuCtxPopCurrent_v2");
+    find(context_retain, "cuDevicePrimaryCtxRetain");
+    find(context_release, "cuDevicePrimaryCtxRelease");
+    find(context_state, "cuDevicePrimaryCtxGetState");
+    find(capture_mode, "cuThreadExchangeStreamCaptureMode");
+    find(error_string, "cuGetErrorString");
+    find(init, "cuInit");
+    find(device_count, "cuDeviceGetCount");
+    find(device_get, "cuDeviceGet");
+    find(synchronize, "cuCtxSynchronize");
+    find(allocate, "cuMemAlloc_v2");
+    find(free, "cuMemFree_v2");
+    find(allocate_host, "cuMemAllocHost_v2");
+    find(free_host, "cuMemFreeHost");
+    return missing;
+}
+
+std::string Driver::text_of(int code, const char* function) const {
+    const char* text = nullptr;
+    if (error_string(code, &text) != 0 || text == nullptr) { text = "unknown error"; }
+    return std::string(function) + ": " + text + " (" + std::to_string(code) + ")";
+}
+
+namespace {
+
+/// Changes whenever a library is loaded.
+uint64_t libraries_loaded() {
+    uint64_t loaded = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* data) {
+            *static_cast<uint64_t*>(data) = info->dlpi_adds;
+            return 1;
+        },
+        &loaded);
+    return loaded;
+}
+
+std::atomic<const Driver*> found{nullptr};
+
+} // namespace
+
+void look_for_driver() {
+    static std::atomic<uint64_t> looked_at{0};
+    if (driver() != nullptr) { return; }
+    const uint64_t loaded = libraries_loaded();
+    if (looked_at.exchange(loaded, std::memory_order_relaxed) == loaded) { return; }
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    static Driver of_process;
+    if (driver() != nullptr || of_process.load(true) != nullptr) { return; }
+    found.store(&of_process, std::memory_order_release);
+}
+
+const Driver* driver() { return found.load(std::memory_order_acquire); }
+
+} // namespace nodeaware::device

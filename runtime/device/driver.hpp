@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace nodeaware::device {
+
+/// Entry points of the CUDA driver, which is looked for at run time only. Of cuda.h, which is not
+/// needed to build: CUresult, CUdevice and the enumerations are int, CUcontext is a pointer,
+/// CUdeviceptr has 64 bits. Nothing else of this project knows them.
+struct Driver {
+    // What moves bytes.
+    int (*host_to_device)(uint64_t to, const void* from, size_t bytes) = nullptr;
+    int (*device_to_host)(void* to, uint64_t from, size_t bytes) = nullptr;
+    // What memory is. Addresses that the driver does not know have attributes of 0.
+    int (*attributes_of)(unsigned count, int* attributes, void** values,
+                         uint64_t address) = nullptr;
+    // Contexts. A context is used by the thread that has made it current.
+    int (*context_get)(void** context) = nullptr;
+    int (*context_set)(void* context) = nullptr;
+    int (*context_push)(void* context) = nullptr;
+    int (*context_pop)(void** context) = nullptr;
+    int (*context_retain)(void** context, int device) = nullptr; ///< the primary one
+    int (*context_release)(int device) = nullptr;
+    int (*context_state)(int device, unsigned* flags, int* is_active) = nullptr;
+    int (*capture_mode)(int* mode) = nullptr; ///< of this thread; exchanges
+    int (*error_string)(int code, const char** text) = nullptr;
+    // For those who use devices themselves.
+    int (*init)(unsigned flags) = nullptr;
+    int (*device_count)(int* count) = nullptr;
+    int (*device_get)(int* device, int ordinal) = nullptr;
+    int (*synchronize)() = nullptr;
+    int (*allocate)(uint64_t* address, size_t bytes) = nullptr;
+    int (*free)(uint64_t address) = nullptr;
+    int (*allocate_host)(void** address, size_t bytes) = nullptr;
+    int (*free_host)(void* address) = nullptr;
+
+    /// The first thing that is missing; nullptr: nothing. `is_loaded_only`: loads no driver that
+    /// the process has not loaded. The driver is never unloaded: it does not expect to be.
+    const char* load(bool is_loaded_only);
+
+    /// What a call has failed with.
+    std::string text_of(int code, const char* function) const;
+};
+
+/// The driver of this process, if a library has loaded one by now. Looks for it only when
+/// libraries have been loaded since it last did: to be called before each operation.
+void look_for_driver();
+
+/// nullptr: none was found, and no memory is a device's.
+const Driver* driver();
+
+} // namespace nodeaware::device

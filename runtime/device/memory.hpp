@@ -1,0 +1,45 @@
+#pragma once
+
+#include "runtime/job/options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nodeaware::device {
+
+/// Some bytes in a row.
+struct Span {
+    uint64_t begin = 0;
+    uint64_t bytes = 0;
+};
+
+/// Where an address lies.
+struct Place {
+    bool is_on_device = false; ///< the processor must not touch it, or cannot
+    Span allocation;           ///< on a device
+    void* context = nullptr;   ///< nullptr: memory of a pool or a mapping, which has none
+    int ordinal = 0;           ///< of the device
+
+    /// All of them lie in the allocation.
+    bool holds(const Span& span) const {
+        return span.begin >= allocation.begin && span.bytes <= allocation.bytes &&
+               span.begin - allocation.begin <= allocation.bytes - span.bytes;
+    }
+};
+
+/// Asks the driver, once. Nothing is remembered: an address may be of other memory the next time.
+/// Managed memory is a device's here: not every machine lets the processor touch it while kernels
+/// run. Without a driver everything is the host's. Throws MpiError.
+Place locate(const void* address);
+
+/// Messages may begin and end in memory of devices, as far as MPI is concerned: what the
+/// configuration says, else the MPI. Ranks need not agree.
+void set_mpi_awareness(DeviceAware wanted);
+bool mpi_is_aware();
+
+/// These return when the bytes have been copied; copies are made in the context of the allocation,
+/// and what was current stays so. Throw MpiError.
+void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes);
+void copy_to_device(const Place& place, uint64_t to, const void* from, uint64_t bytes);
+
+} // namespace nodeaware::device

@@ -1,0 +1,73 @@
+#include "runtime/memory/device_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace nodeaware {
+
+namespace {
+
+/// What has the layout of a memory, on the host.
+class Shadow {
+  public:
+    Shadow(const UserMemory& memory, const device::Span& span, std::byte filled)
+        : bytes_(span.bytes, filled), like_(memory) {
+        const auto begin = reinterpret_cast<uintptr_t>(bytes_.data());
+        const auto address = reinterpret_cast<uintptr_t>(memory.address);
+        like_.address = reinterpret_cast<void*>(begin + (address - span.begin));
+        like_.place = {};
+    }
+    Shadow(const Shadow&) = delete;
+    Shadow& operator=(const Shadow&) = delete;
+
+    std::vector<std::byte>& bytes() { return bytes_; }
+    const UserMemory& memory() const { return like_; }
+
+  private:
+    std::vector<std::byte> bytes_;
+    UserMemory like_;
+};
+
+/// Calls `take(begin, size)` with each run of bytes that are marked.
+template <class Take> void for_each_run(const std::vector<std::byte>& marks, Take take) {
+    const auto is_marked = [](std::byte mark) { return mark != std::byte{0}; };
+    for (auto next = marks.begin(); next != marks.end();) {
+        const auto begin = std::find_if(next, marks.end(), is_marked);
+        next = std::find_if_not(begin, marks.end(), is_marked);
+        if (begin != next) { take(begin - marks.begin(), next - begin); }
+    }
+}
+
+} // namespace
+
+device::Span span_of(const UserMemory& memory, const Datatype& type) {
+    const MPI_Count last = (memory.count - 1) * type.extent;
+    const MPI_Count begin = std::min<MPI_Count>(0, last) + type.true_lower_bound;
+    const MPI_Count bytes = std::max(last, -last) + type.true_extent;
+    return {reinterpret_cast<uintptr_t>(memory.address) + static_cast<uint64_t>(begin),
+            static_cast<uint64_t>(bytes)};
+}
+
+void pack_from_device(const UserMemory& memory, std::byte* bytes, MPI_Comm comm) {
+    const device::Span span = span_of(memory, inspect(memory.type));
+    Shadow shadow(memory, span, std::byte{0});
+    device::copy_to_host(memory.place, shadow.bytes().data(), span.begin, span.bytes);
+    pack_user_memory(shadow.memory(), bytes, comm);
+}
+
+void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t size,
+                      MPI_Comm comm) {
+    const device::Span span = span_of(memory, inspect(memory.type));
+    Shadow values(memory, span, std::byte{0});
+    unpack_part(values.memory(), bytes, size, comm);
+    Shadow marks(memory, span, std::byte{0});
+    const std::vector<std::byte> ones(size, std::byte{0xff});
+    unpack_part(marks.memory(), ones.data(), size, comm);
+    for_each_run(marks.bytes(), [&](ptrdiff_t begin, ptrdiff_t length) {
+        device::copy_to_device(memory.place, span.begin + static_cast<uint64_t>(begin),
+                               values.bytes().data() + begin, static_cast<uint64_t>(length));
+    });
+}
+
+} // namespace nodeaware

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "runtime/memory/datatype.hpp"
+
+namespace nodeaware {
+
+/// From the first to the last byte of a memory that has some, with what lies between.
+device::Span span_of(const UserMemory& memory, const Datatype& type);
+
+/// pack_user_memory and unpack_part for memory of a device whose bytes do not lie side by side. The
+/// datatype is interpreted by MPI, over a copy on the host; bytes between those of the memory are
+/// not written, for a kernel may be writing them. Throw MpiError and std::bad_alloc.
+void pack_from_device(const UserMemory& memory, std::byte* bytes, MPI_Comm comm);
+void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t size,
+                      MPI_Comm comm);
+
+} // namespace nodeaware

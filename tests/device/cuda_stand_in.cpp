@@ -1,0 +1,389 @@
+// A stand-in for libcuda.so.1, as strict as a GPU and stricter: its memory is out of reach for
+// programs (the driver has a second mapping of it), bytes outside an allocation cannot be copied,
+// copies need the context of the allocation, contexts are those of a thread, and addresses are used
+// again at once, for whatever kind of memory is wanted next.
+//
+// GPU_STAND_IN="ALPHA BETA ALPHA BETA" makes copies take that time (seconds, seconds per byte; host
+// to device first). As on a device with one copy engine, copies of several processes follow one
+// another. GPU_STAND_IN_WITHOUT=RANK: that rank has no device. GPU_STAND_IN_OPEN=1: programs reach
+// the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
+// call of that function fails, of those for which the test allows it.
+
+#include "tests/device/stand_in.hpp"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int success = 0;
+constexpr int invalid_value = 1;
+constexpr int out_of_memory = 2;
+constexpr int not_initialized = 3;
+constexpr int invalid_context = 201;
+constexpr int unknown = 999;
+
+constexpr int devices = 2;
+constexpr std::uint64_t memory_bytes = std::uint64_t{1} << 28U;
+
+enum class Kind { device, managed, pool };
+
+struct Context {
+    int device = 0;
+    int retained = 0;
+};
+std::array<Context, devices> primary = {{{0, 0}, {1, 0}}};
+
+struct Allocation {
+    std::size_t bytes = 0;
+    Kind kind = Kind::device;
+    Context* context = nullptr;
+    int device = 0;
+};
+
+struct Memory {
+    char* seen = nullptr;                            ///< by programs
+    char* opened = nullptr;                          ///< by the driver
+    std::map<std::uint64_t, Allocation> allocations; ///< by offset
+};
+
+std::mutex mutex;
+bool initialized = false;
+StandInCounts counts{};
+thread_local std::array<Context*, 16> contexts{};
+thread_local std::size_t depth = 0; ///< of contexts, below the current one
+thread_local int capture_mode = 0;
+thread_local bool may_fail = false;
+
+/// The rank in the job, as launchers tell it.
+const char* rank_of_this() {
+    const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    return rank != nullptr ? rank : std::getenv("PMI_RANK");
+}
+
+bool is_to_fail(const char* function) {
+    static const auto wanted = [] {
+        struct Fault {
+            std::string rank, function;
+            long call = 0;
+        } fault;
+        if (const char* text = std::getenv("GPU_STAND_IN_FAIL")) {
+            std::istringstream(text) >> fault.rank >> fault.function >> fault.call;
+        }
+        return fault;
+    }();
+    static long calls = 0;
+    const char* const rank = rank_of_this();
+    if (!may_fail || rank == nullptr || wanted.rank != rank || wanted.function != function) {
+        return false;
+    }
+    if (++calls != wanted.call) { return false; }
+    ++counts.faults;
+    return true;
+}
+
+Memory& memory() {
+    static Memory made = [] {
+        Memory all;
+        const char* const open = std::getenv("GPU_STAND_IN_OPEN");
+        const int file = memfd_create("stand-in", MFD_CLOEXEC);
+        if (file < 0 || ftruncate(file, memory_bytes) != 0) { std::abort(); }
+        const int reach = open != nullptr ? PROT_READ | PROT_WRITE : PROT_NONE;
+        void* const seen = mmap(nullptr, memory_bytes, reach, MAP_SHARED, file, 0);
+        void* const opened =
+            mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (seen == MAP_FAILED || opened == MAP_FAILED) { std::abort(); }
+        close(file);
+        all.seen = static_cast<char*>(seen);
+        all.opened = static_cast<char*>(opened);
+        return all;
+    }();
+    return made;
+}
+
+std::uint64_t address_of(std::uint64_t offset) {
+    return reinterpret_cast<std::uintptr_t>(memory().seen) + offset;
+}
+
+/// The allocation that an address lies in.
+std::map<std::uint64_t, Allocation>::iterator find(std::uint64_t address) {
+    auto& all = memory().allocations;
+    const std::uint64_t offset = address - address_of(0);
+    if (address < address_of(0) || offset >= memory_bytes) { return all.end(); }
+    auto next = all.upper_bound(offset);
+    if (next == all.begin()) { return all.end(); }
+    --next;
+    return offset < next->first + next->second.bytes ? next : all.end();
+}
+
+Context* current() { return contexts[depth]; }
+
+int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
+    auto& all = memory().allocations;
+    std::uint64_t place = 0; // the first gap: addresses come again
+    for (const auto& [offset, allocation] : all) {
+        if (offset - place >= bytes) { break; }
+        place = (offset + allocation.bytes + 255) / 256 * 256;
+    }
+    if (bytes == 0) { return invalid_value; }
+    if (place + bytes > memory_bytes) { return out_of_memory; }
+    Context* const context = kind == Kind::pool ? nullptr : current();
+    all[place] = {bytes, kind, context, device};
+    std::memset(memory().opened + place, 0xcd, bytes);
+    *address = address_of(place);
+    return success;
+}
+
+double now() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Sleeps for most of the time, so that ranks without a core of their own get to theirs.
+void wait_until(double end) {
+    constexpr double to_wake_up = 100e-6;
+    const double left = end - now();
+    if (left > to_wake_up) {
+        const auto nap = static_cast<long>(1e9 * (left - to_wake_up));
+        const timespec time{nap / 1'000'000'000, nap % 1'000'000'000};
+        nanosleep(&time, nullptr);
+    }
+    while (now() < end) {}
+}
+
+/// The lock that all processes share is on this library itself: nothing is left behind.
+int engine() {
+    static const int file = [] {
+        Dl_info info{};
+        if (dladdr(&primary, &info) == 0) { std::abort(); }
+        const int opened = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+        if (opened < 0) { std::abort(); }
+        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+        return opened;
+    }();
+    return file;
+}
+
+/// None if copies take no time.
+const std::array<double, 4>* costs() {
+    static std::array<double, 4> all{};
+    static const bool are_set = [] {
+        const char* text = std::getenv("GPU_STAND_IN");
+        if (text == nullptr) { return false; }
+        for (double& cost : all) {
+            char* end = nullptr;
+            cost = std::strtod(text, &end);
+            text = end;
+        }
+        return true;
+    }();
+    return are_set ? &all : nullptr;
+}
+
+void move(std::size_t direction, void* to, const void* from, std::size_t bytes) {
+    const auto* const set = costs();
+    if (set == nullptr) {
+        std::memcpy(to, from, bytes);
+        return;
+    }
+    if (flock(engine(), LOCK_EX) != 0) { std::abort(); }
+    const double end =
+        now() + (*set)[2 * direction] + (*set)[2 * direction + 1] * static_cast<double>(bytes);
+    std::memcpy(to, from, bytes);
+    wait_until(end);
+    flock(engine(), LOCK_UN);
+}
+
+/// Where the driver has the bytes of that address; nullptr: they may not be copied by this thread.
+char* reach(std::uint64_t address, std::size_t bytes, int* code) {
+    const std::lock_guard lock(mutex);
+    ++counts.copies;
+    counts.bytes += bytes;
+    const auto found = find(address);
+    *code = invalid_value;
+    if (found == memory().allocations.end()) { return nullptr; }
+    const std::uint64_t offset = address - address_of(0);
+    if (offset + bytes > found->first + found->second.bytes) { return nullptr; }
+    *code = invalid_context;
+    const Context* const needed = found->second.context;
+    const bool is_usable = current() != nullptr && current()->device == found->second.device;
+    if (needed != nullptr ? current() != needed : !is_usable) { return nullptr; }
+    *code = success;
+    return memory().opened + offset;
+}
+
+} // namespace
+
+#define DRIVER extern "C" __attribute__((visibility("default"))) int
+#define MAY_FAIL                                                                                   \
+    if (is_to_fail(__func__)) { return unknown; }
+
+DRIVER cuInit(unsigned flags) {
+    MAY_FAIL
+    initialized = flags == 0;
+    return initialized ? success : invalid_value;
+}
+DRIVER cuDeviceGetCount(int* count) {
+    // One rank may be without.
+    const char* const without = std::getenv("GPU_STAND_IN_WITHOUT");
+    const char* const rank = rank_of_this();
+    const bool has_none = without != nullptr && rank != nullptr && std::strcmp(rank, without) == 0;
+    *count = has_none ? 0 : devices;
+    return initialized ? success : not_initialized;
+}
+DRIVER cuDeviceGet(int* device, int ordinal) {
+    MAY_FAIL
+    *device = ordinal;
+    return initialized && ordinal >= 0 && ordinal < devices ? success : invalid_value;
+}
+DRIVER cuDevicePrimaryCtxRetain(void** context, int device) {
+    MAY_FAIL
+    if (device < 0 || device >= devices) { return invalid_value; }
+    Context& retained = primary[static_cast<std::size_t>(device)];
+    ++retained.retained;
+    *context = &retained;
+    return success;
+}
+DRIVER cuDevicePrimaryCtxRelease(int device) {
+    if (device < 0 || device >= devices) { return invalid_value; }
+    return --primary[static_cast<std::size_t>(device)].retained >= 0 ? success : invalid_context;
+}
+DRIVER cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active) {
+    MAY_FAIL
+    if (device < 0 || device >= devices) { return invalid_value; }
+    *flags = 0;
+    *is_active = primary[static_cast<std::size_t>(device)].retained > 0 ? 1 : 0;
+    return success;
+}
+DRIVER cuCtxSetCurrent(void* context) {
+    contexts[depth] = static_cast<Context*>(context);
+    return success;
+}
+DRIVER cuCtxGetCurrent(void** context) {
+    *context = current();
+    return success;
+}
+DRIVER cuCtxPushCurrent_v2(void* context) {
+    MAY_FAIL
+    if (context == nullptr || depth + 1 == contexts.size()) { return invalid_context; }
+    contexts[++depth] = static_cast<Context*>(context);
+    return success;
+}
+DRIVER cuCtxPopCurrent_v2(void** context) {
+    *context = current();
+    if (depth == 0) { return invalid_context; }
+    --depth;
+    return success;
+}
+DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
+    MAY_FAIL
+    std::swap(*mode, capture_mode);
+    return success;
+}
+DRIVER cuCtxSynchronize() { return current() != nullptr ? success : invalid_context; }
+
+DRIVER cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    if (current() == nullptr) { return invalid_context; }
+    return allocate(address, bytes, Kind::device, current()->device);
+}
+DRIVER cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned /*flags*/) {
+    const std::lock_guard lock(mutex);
+    if (current() == nullptr) { return invalid_context; }
+    return allocate(address, bytes, Kind::managed, current()->device);
+}
+DRIVER stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int device) {
+    const std::lock_guard lock(mutex);
+    return allocate(address, bytes, Kind::pool, device);
+}
+DRIVER cuMemFree_v2(std::uint64_t address) {
+    const std::lock_guard lock(mutex);
+    const auto found = find(address);
+    if (found == memory().allocations.end() || address != address_of(found->first)) {
+        return invalid_value;
+    }
+    std::memset(memory().opened + found->first, 0xee, found->second.bytes);
+    memory().allocations.erase(found);
+    return success;
+}
+DRIVER cuMemAllocHost_v2(void** address, std::size_t bytes) {
+    if (current() == nullptr) { return invalid_context; }
+    *address = std::malloc(bytes);
+    return success;
+}
+DRIVER cuMemFreeHost(void* address) {
+    std::free(address);
+    return current() != nullptr ? success : invalid_context;
+}
+DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
+    MAY_FAIL
+    int code = success;
+    char* const reached = reach(to, bytes, &code);
+    if (reached != nullptr) { move(0, reached, from, bytes); }
+    return code;
+}
+DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
+    MAY_FAIL
+    int code = success;
+    const char* const reached = reach(from, bytes, &code);
+    if (reached != nullptr) { move(1, to, reached, bytes); }
+    return code;
+}
+DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
+                              std::uint64_t address) {
+    MAY_FAIL
+    const std::lock_guard lock(mutex);
+    ++counts.queries;
+    if (!initialized) { return not_initialized; }
+    const auto found = find(address);
+    const bool is_ours = found != memory().allocations.end();
+    const Allocation of = is_ours ? found->second : Allocation{};
+    for (unsigned i = 0; i < count; ++i) {
+        switch (attributes[i]) {
+        case 1: *static_cast<void**>(values[i]) = of.context; break;
+        case 2: *static_cast<unsigned*>(values[i]) = is_ours ? 2 : 0; break;
+        case 8: *static_cast<int*>(values[i]) = is_ours && of.kind == Kind::managed ? 1 : 0; break;
+        case 9: *static_cast<int*>(values[i]) = is_ours ? of.device : -2; break;
+        case 11:
+            *static_cast<std::uint64_t*>(values[i]) = is_ours ? address_of(found->first) : 0;
+            break;
+        case 12: *static_cast<std::size_t*>(values[i]) = of.bytes; break;
+        default: return invalid_value;
+        }
+    }
+    return success;
+}
+DRIVER cuGetErrorString(int code, const char** text) {
+    *text = code == invalid_context ? "stand-in: no context" : "stand-in: failed";
+    return success;
+}
+
+// Seen by the MPI's users only where this library is preloaded: then the MPI is device-aware.
+// NOLINTNEXTLINE(readability-identifier-naming)
+DRIVER MPIX_Query_cuda_support() { return std::getenv("GPU_STAND_IN_OPEN") != nullptr ? 1 : 0; }
+
+extern "C" __attribute__((visibility("default"))) StandInCounts stand_in_counts() {
+    const std::lock_guard lock(mutex);
+    return counts;
+}
+extern "C" __attribute__((visibility("default"))) void stand_in_may_fail(bool allowed) {
+    may_fail = allowed;
+}
+extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {
+    const std::lock_guard lock(mutex);
+    return memory().allocations.size();
+}

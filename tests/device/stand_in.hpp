@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What tests use of the stand-in for the CUDA driver, beside the driver's own functions: see
+// cuda_stand_in.cpp.
+
+extern "C" {
+// Of cuda.h.
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(void** context, int device);
+int cuDevicePrimaryCtxRelease(int device);
+int cuCtxSetCurrent(void* context);
+int cuCtxGetCurrent(void** context);
+int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes);
+int cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned flags);
+int cuMemFree_v2(std::uint64_t address);
+int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes);
+int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes);
+
+/// Memory of a pool: it has no context of its own.
+int stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int device);
+
+/// Calls so far.
+struct StandInCounts {
+    std::uint64_t queries;
+    std::uint64_t copies; ///< of both directions
+    std::uint64_t bytes;
+    std::uint64_t faults; ///< made to happen by GPU_STAND_IN_FAIL
+};
+StandInCounts stand_in_counts();
+/// Whether GPU_STAND_IN_FAIL counts the calls of this thread from now on.
+void stand_in_may_fail(bool may_fail);
+/// Allocations that are not freed.
+std::size_t stand_in_allocations();
+}
