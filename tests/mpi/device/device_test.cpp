@@ -246,7 +246,8 @@ void columns(const Form& form) {
     const std::vector<int> untouched = expected;
     for (int peer = 0; peer < ranks; ++peer) {
         for (int row = 0; row < rows; ++row) {
-            const auto at = static_cast<std::size_t>(row * width + peer);
+            const int place = row * width + peer;
+            const auto at = static_cast<std::size_t>(place);
             sent[at] = value(rank, peer, row);
             expected[at] = value(peer, rank, row);
         }
