@@ -1,5 +1,7 @@
 #include "runtime/collectives/blocks.hpp"
 
+#include "runtime/device/driver.hpp"
+
 #include <map>
 #include <tuple>
 
@@ -10,17 +12,14 @@ UserMemory BlockReader::at(int i) {
     if (count == 0) { return {}; } // the datatype may be anything
     const MPI_Datatype type = blocks_.type_of(i);
     if (type != type_.handle) { type_ = inspect(type); }
-    return user_memory(
-        reinterpret_cast<void*>(reinterpret_cast<intptr_t>(blocks_.buffer) + offset_of(i)), count,
-        type_, place());
-}
-
-/// All blocks lie where the buffer begins, so the driver is asked once. But programs give
-/// displacements in bytes from anywhere to anywhere.
-const device::Place* BlockReader::place() {
-    if (blocks_.kind == Blocks::Kind::typed || blocks_.buffer == MPI_BOTTOM) { return nullptr; }
-    if (!place_) { place_ = device::locate(blocks_.buffer); }
-    return &*place_;
+    auto* const address =
+        reinterpret_cast<void*>(reinterpret_cast<intptr_t>(blocks_.buffer) + offset_of(i));
+    const UserMemory memory = user_memory(address, count, type_, place_ ? &*place_ : nullptr);
+    // All blocks lie in one piece of memory, so the driver is asked once. But programs give
+    // displacements in bytes from anywhere to anywhere.
+    const bool is_one_piece = blocks_.kind != Blocks::Kind::typed && blocks_.buffer != MPI_BOTTOM;
+    if (is_one_piece && !place_ && memory.bytes > 0) { place_ = memory.place; }
+    return memory;
 }
 
 MPI_Count BlockReader::offset_of(int i) const {
@@ -57,6 +56,15 @@ void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
         } catch (const MpiError& failure) { exchange.error = failure.code; }
         memory = {next, static_cast<MPI_Count>(memory.bytes), MPI_BYTE, memory.bytes, next};
         next += memory.bytes;
+    }
+}
+
+void look_where_it_is(Exchange& exchange) {
+    if (device::driver() == nullptr) { return; }
+    for (auto* memories : {&exchange.outgoing, &exchange.incoming}) {
+        for (UserMemory& memory : *memories) {
+            memory = user_memory(memory.address, memory.count, memory.type);
+        }
     }
 }
 

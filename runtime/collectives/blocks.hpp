@@ -63,11 +63,10 @@ class BlockReader {
 
   private:
     MPI_Count offset_of(int i) const;
-    const device::Place* place();
 
     const Blocks& blocks_;
     Datatype type_;                      ///< of the block before: they are often all alike
-    std::optional<device::Place> place_; ///< of the buffer
+    std::optional<device::Place> place_; ///< of the first block
 };
 
 /// Lists block i of `blocks` as a message to rank `peer`. The k-th message listed to a rank is the
@@ -79,6 +78,9 @@ void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i);
 /// exchange begins. What fails is an error of the exchange, which takes place nevertheless. Throws
 /// std::bad_alloc.
 void stage_outgoing(Exchange& exchange, MPI_Comm comm);
+
+/// Asks anew where the memory of messages is, which may have come to be a device's.
+void look_where_it_is(Exchange& exchange);
 
 /// Finds messages that are read from the same memory (Outgoing::memory). To be called when all are
 /// listed.

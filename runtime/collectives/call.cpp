@@ -29,6 +29,13 @@ void count_native_messages(const InnerCommunicator& inner, const Exchange& excha
     }
 }
 
+/// Surely, and cheaply told.
+bool is_on_host(const Blocks& blocks) {
+    if (blocks.buffer == MPI_IN_PLACE) { return true; }
+    const bool is_one_piece = blocks.kind != Blocks::Kind::typed && blocks.buffer != MPI_BOTTOM;
+    return is_one_piece && !device::locate(blocks.buffer).is_on_device;
+}
+
 /// The communicator of a call; nullptr if its handle is none. Then MPI has called the error
 /// handler, as it would for the call itself, and `*result` is what the call returns.
 Communicator* find_communicator(MPI_Comm comm, int* result) {
@@ -93,17 +100,17 @@ bool Call::run(int* result) {
     return true;
 }
 
-bool Call::needs_host_buffers(Exchange& exchange) const {
+bool Call::may_need_host_buffers(Exchange& exchange) const {
     device::look_for_driver();
     if (device::driver() == nullptr || device::mpi_is_aware()) { return false; }
-    int is_inter = 0;
-    if (comm_ == MPI_COMM_NULL || mpi.Comm_test_inter(comm_, &is_inter) != MPI_SUCCESS) {
-        return false;
-    }
+    if (record_.reason == Reason::invalid_arguments || comm_ == MPI_COMM_NULL) { return false; }
+    if (is_on_host(arguments_.sent) && is_on_host(arguments_.received)) { return false; }
+    Communicator& communicator = Communicator::as_it_is(comm_);
+    if (communicator.look(comm_, library->world) == Reason::intercommunicator) { return false; }
     exchange.operation = record_.operation;
     uint64_t uniform_bytes = 0;
-    return is_inter == 0 && look_alone(comm_, Communicator::as_it_is(comm_), arguments_,
-                                       Form::blocking, exchange, uniform_bytes) == Reason::none;
+    return look_alone(comm_, communicator, arguments_, Form::blocking, exchange, uniform_bytes) ==
+           Reason::none;
 }
 
 Reason Call::attempt(int* result, Selected& selected) {

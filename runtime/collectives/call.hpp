@@ -42,9 +42,9 @@ class Call {
     /// False if the call is left to MPI; otherwise `*result` is what it returns. Throws nothing:
     /// the call stack of the application may be C or Fortran.
     bool run(int* result);
-    /// After that. Whether the call has memory of a device that this MPI does not know: then its
-    /// messages are listed, and it is to be made with buffers on the host.
-    bool needs_host_buffers(Exchange& exchange) const;
+    /// After that. Whether the call may have memory of a device that this MPI does not know: then
+    /// its messages are listed. Throws MpiError and std::bad_alloc.
+    bool may_need_host_buffers(Exchange& exchange) const;
 
   private:
     Reason attempt(int* result, Selected& selected);

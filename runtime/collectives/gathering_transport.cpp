@@ -34,8 +34,17 @@ void GatheringTransport::send_item(int peer, uint32_t item, uint32_t step) {
     if (!is_gathered(rank_, peer, bytes)) { return MpiTransport::send_item(peer, item, step); }
     const uint32_t number = sent_[peer]++;
     guarded([&] {
-        messages_->send(operation_, peer, number, bytes,
-                        [&](std::byte* to) { pack(item, 0, bytes, to); });
+        // While a message is being written, the container of the node cannot leave: nobody is to
+        // wait for a device.
+        std::vector<std::byte> packed;
+        if (exchange_.outgoing[item].place.is_on_device) {
+            packed.resize(bytes);
+            pack(item, 0, bytes, packed.data());
+        }
+        messages_->send(operation_, peer, number, bytes, [&](std::byte* to) {
+            if (packed.empty()) { return pack(item, 0, bytes, to); }
+            std::copy(packed.begin(), packed.end(), to);
+        });
         ++gathered_;
         gathered_bytes_ += bytes;
     });

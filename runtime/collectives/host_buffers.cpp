@@ -21,21 +21,14 @@ HostBuffers::Copy::Copy(void* buffer, const std::vector<UserMemory>& memories) :
         if (end == 0 || span.begin < span_.begin) { span_.begin = span.begin; }
         end = std::max(end, span.begin + span.bytes);
     }
-    if (memories.empty()) { return; }
     span_.bytes = end - span_.begin;
-    bytes_.resize(span_.bytes);
+    if (memories.empty() || !memories.front().place.holds(span_)) { return; }
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(span_.bytes);
     buffer_ = at(reinterpret_cast<uintptr_t>(buffer));
 }
 
 void HostBuffers::Copy::load(const std::vector<UserMemory>& memories) {
-    if (memories.front().place.holds(span_)) {
-        return device::copy_to_host(memories.front().place, bytes_.data(), span_.begin,
-                                    span_.bytes);
-    }
-    for (const UserMemory& memory : memories) {
-        const device::Span span = span_of(memory);
-        device::copy_to_host(memory.place, at(span.begin), span.begin, span.bytes);
-    }
+    device::copy_to_host(memories.front().place, bytes_.get(), span_.begin, span_.bytes);
 }
 
 /// Nothing but the bytes of the messages.

@@ -2,13 +2,14 @@
 
 #include "runtime/collectives/exchange_arguments.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace nodeaware {
 
 /// The buffers of a blocking exchange that is left to MPI, on the host: where they are a device's,
-/// of which this MPI knows nothing. A matter of this rank alone. Buffers that lie in part on the
-/// host are left as they are.
+/// of which this MPI knows nothing. A matter of this rank alone. Buffers that are not one
+/// allocation of one device are left as they are.
 class HostBuffers {
   public:
     /// Copies what is sent. `exchange`: as listed for the call. Throws std::bad_alloc.
@@ -26,17 +27,17 @@ class HostBuffers {
     class Copy {
       public:
         Copy(void* buffer, const std::vector<UserMemory>& memories);
-        bool is_used() const { return !bytes_.empty(); }
+        bool is_used() const { return bytes_ != nullptr; }
         void* buffer() const { return buffer_; }
         /// Throw MpiError.
         void load(const std::vector<UserMemory>& memories);
         void store(const std::vector<UserMemory>& memories);
 
       private:
-        std::byte* at(uint64_t address) { return bytes_.data() + (address - span_.begin); }
+        std::byte* at(uint64_t address) { return bytes_.get() + (address - span_.begin); }
 
         device::Span span_;
-        std::vector<std::byte> bytes_;
+        std::unique_ptr<std::byte[]> bytes_;
         void* buffer_; ///< with the same displacements
     };
 

@@ -134,6 +134,7 @@ void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     int error = MPI_SUCCESS;
     try {
         exchange = persistent.exchange;
+        look_where_it_is(exchange);
         if (exchange.in_place) { stage_outgoing(exchange, persistent.context->inner().comm()); }
     } catch (const MpiError& failure) { error = failure.code; } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;

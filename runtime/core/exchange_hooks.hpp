@@ -63,7 +63,7 @@ struct Hooks<blocking_operation, nonblocking_operation, read, function> {
         if constexpr (!std::is_null_pointer_v<decltype(function)>) {
             try {
                 Exchange exchange;
-                if (!call.needs_host_buffers(exchange)) { return false; }
+                if (!call.may_need_host_buffers(exchange)) { return false; }
                 HostBuffers buffers(all, exchange);
                 if (!buffers.are_needed()) { return false; }
                 std::tuple given(arguments...);
@@ -72,8 +72,8 @@ struct Hooks<blocking_operation, nonblocking_operation, read, function> {
                 const int code = std::apply(
                     [](auto... replaced) { return (mpi.*function)(as_native(replaced)...); },
                     given);
-                native_done(code);
                 *result = buffers.finish(code);
+                native_done(code);
                 if (code == MPI_SUCCESS && *result != MPI_SUCCESS) {
                     mpi.Comm_call_errhandler(communicator(arguments...), *result);
                 }

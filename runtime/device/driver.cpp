@@ -20,6 +20,7 @@ const char* Driver::load(bool is_loaded_only) {
     };
     find(host_to_device, "cuMemcpyHtoD_v2");
     find(device_to_host, "cuMemcpyDtoH_v2");
+    find(stream_synchronize, "cuStreamSynchronize");
     find(attributes_of, "cuPointerGetAttributes");
     find(context_get, "cuCtxGetCurrent");
     find(context_set, "cuCtxSetCurrent");
@@ -69,12 +70,13 @@ void look_for_driver() {
     static std::atomic<uint64_t> looked_at{0};
     if (driver() != nullptr) { return; }
     const uint64_t loaded = libraries_loaded();
-    if (looked_at.exchange(loaded, std::memory_order_relaxed) == loaded) { return; }
+    if (looked_at.load(std::memory_order_acquire) == loaded) { return; }
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
     static Driver of_process;
-    if (driver() != nullptr || of_process.load(true) != nullptr) { return; }
-    found.store(&of_process, std::memory_order_release);
+    if (driver() != nullptr) { return; }
+    if (of_process.load(true) == nullptr) { found.store(&of_process, std::memory_order_release); }
+    looked_at.store(loaded, std::memory_order_release); // others may go on, and find it
 }
 
 const Driver* driver() { return found.load(std::memory_order_acquire); }

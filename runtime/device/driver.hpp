@@ -13,6 +13,7 @@ struct Driver {
     // What moves bytes.
     int (*host_to_device)(uint64_t to, const void* from, size_t bytes) = nullptr;
     int (*device_to_host)(void* to, uint64_t from, size_t bytes) = nullptr;
+    int (*stream_synchronize)(void* stream) = nullptr; ///< nullptr: the one of these copies
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;

@@ -5,6 +5,7 @@
 #include "runtime/mpi/mpi.hpp"
 
 #include <array>
+#include <atomic>
 #include <dlfcn.h>
 
 namespace nodeaware::device {
@@ -21,65 +22,12 @@ constexpr int attribute_range_bytes = 12;
 constexpr unsigned type_device = 2;
 constexpr int capture_mode_relaxed = 2;
 constexpr int invalid_value = 1;
-constexpr int not_initialized = 3;
-constexpr int deinitialized = 4;
 
 void check(int code, const char* function) {
     if (code == 0) { return; }
     log(LogLevel::warn, "{}", driver()->text_of(code, function));
     throw MpiError(MPI_ERR_OTHER, function);
 }
-
-/// While it lives, the context of some memory is the one of this thread.
-class InContext {
-  public:
-    explicit InContext(const Place& place) : ordinal_(place.ordinal) {
-        // What a stream records is not concerned.
-        check(driver()->capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
-        void* context = place.context;
-        try {
-            if (context == nullptr) { context = retain_primary(); }
-            check(driver()->context_push(context), "cuCtxPushCurrent");
-        } catch (...) {
-            leave();
-            throw;
-        }
-        is_pushed_ = true;
-    }
-    ~InContext() {
-        void* popped = nullptr;
-        if (is_pushed_) { driver()->context_pop(&popped); }
-        leave();
-    }
-    InContext(const InContext&) = delete;
-    InContext& operator=(const InContext&) = delete;
-
-  private:
-    /// Only one that is there: the program has made it to use its memory.
-    void* retain_primary() {
-        check(driver()->device_get(&device_, ordinal_), "cuDeviceGet");
-        unsigned flags = 0;
-        int is_active = 0;
-        check(driver()->context_state(device_, &flags, &is_active), "cuDevicePrimaryCtxGetState");
-        if (is_active == 0) {
-            throw MpiError(MPI_ERR_BUFFER, "memory of a device without context");
-        }
-        void* context = nullptr;
-        check(driver()->context_retain(&context, device_), "cuDevicePrimaryCtxRetain");
-        is_retained_ = true;
-        return context;
-    }
-    void leave() {
-        if (is_retained_) { driver()->context_release(device_); }
-        driver()->capture_mode(&mode_);
-    }
-
-    int ordinal_;
-    int mode_ = capture_mode_relaxed;
-    int device_ = 0;
-    bool is_pushed_ = false;
-    bool is_retained_ = false;
-};
 
 /// What the MPI says of itself; it may have been built for devices, and find none.
 bool mpi_says_so() {
@@ -94,15 +42,18 @@ bool mpi_says_so() {
     return mpich != nullptr && mpich(cuda, &answer) == MPI_SUCCESS && answer != 0;
 }
 
-bool is_aware = false;
+std::atomic<DeviceAware> awareness = DeviceAware::no;
 
 } // namespace
 
-void set_mpi_awareness(DeviceAware wanted) {
-    is_aware = wanted == DeviceAware::automatic ? mpi_says_so() : wanted == DeviceAware::yes;
-}
+void set_mpi_awareness(DeviceAware wanted) { awareness = wanted; }
 
-bool mpi_is_aware() { return is_aware; }
+bool mpi_is_aware() {
+    if (awareness == DeviceAware::automatic) {
+        awareness = mpi_says_so() ? DeviceAware::yes : DeviceAware::no;
+    }
+    return awareness == DeviceAware::yes;
+}
 
 Place locate(const void* address) {
     const Driver* const known = driver();
@@ -115,25 +66,81 @@ Place locate(const void* address) {
     std::array<void*, attributes.size()> values = {
         &place.context,         &type, &is_managed, &place.ordinal, &place.allocation.begin,
         &place.allocation.bytes};
-    const int code =
-        known->attributes_of(static_cast<unsigned>(attributes.size()), attributes.data(),
-                             values.data(), reinterpret_cast<uintptr_t>(address));
-    // Nothing is a device's before it is initialized, or when it is no more.
-    if (code == not_initialized || code == deinitialized || code == invalid_value) { return {}; }
-    check(code, "cuPointerGetAttributes");
-    if (type != type_device && is_managed == 0) { return {}; }
+    const auto ask = [&](size_t count) {
+        return known->attributes_of(static_cast<unsigned>(count), attributes.data(), values.data(),
+                                    reinterpret_cast<uintptr_t>(address));
+    };
+    int code = ask(attributes.size());
+    if (code == invalid_value) { // old drivers do not know the last two
+        constexpr size_t without_range = 4;
+        code = ask(without_range);
+        place.allocation = {0, ~uint64_t{0}};
+    }
+    // Also if nothing is initialized, or is no more.
+    if (code != 0 || (type != type_device && is_managed == 0)) { return {}; }
     place.is_on_device = true;
     return place;
 }
 
-void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes) {
-    const InContext in_context(place);
+/// What streams record is not concerned.
+Copies::Copies(const Place& place) : mode_(capture_mode_relaxed) {
+    check(driver()->capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+    try {
+        check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");
+    } catch (...) {
+        leave();
+        throw;
+    }
+    is_pushed_ = true;
+}
+
+Copies::~Copies() {
+    void* popped = nullptr;
+    if (is_pushed_) { driver()->context_pop(&popped); }
+    leave();
+}
+
+void Copies::leave() {
+    if (is_retained_) { driver()->context_release(device_); }
+    driver()->capture_mode(&mode_);
+}
+
+/// None is created: a program that has such memory has made one to use it.
+void* Copies::context_of(const Place& place) {
+    if (place.context != nullptr) { return place.context; }
+    check(driver()->device_get(&device_, place.ordinal), "cuDeviceGet");
+    unsigned flags = 0;
+    int is_active = 0;
+    void* context = nullptr;
+    check(driver()->context_state(device_, &flags, &is_active), "cuDevicePrimaryCtxGetState");
+    if (is_active == 0) {
+        check(driver()->context_get(&context), "cuCtxGetCurrent");
+        return context;
+    }
+    check(driver()->context_retain(&context, device_), "cuDevicePrimaryCtxRetain");
+    is_retained_ = true;
+    return context;
+}
+
+void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
     check(driver()->device_to_host(to, from, bytes), "cuMemcpyDtoH");
 }
 
-void copy_to_device(const Place& place, uint64_t to, const void* from, uint64_t bytes) {
-    const InContext in_context(place);
+void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     check(driver()->host_to_device(to, from, bytes), "cuMemcpyHtoD");
+}
+
+/// From memory that is not pinned the driver copies twice, and returns after the first.
+void Copies::finish() { check(driver()->stream_synchronize(nullptr), "cuStreamSynchronize"); }
+
+void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes) {
+    Copies(place).to_host(to, from, bytes);
+}
+
+void copy_to_device(const Place& place, uint64_t to, const void* from, uint64_t bytes) {
+    Copies copies(place);
+    copies.to_device(to, from, bytes);
+    copies.finish();
 }
 
 } // namespace nodeaware::device

@@ -29,16 +29,41 @@ struct Place {
 
 /// Asks the driver, once. Nothing is remembered: an address may be of other memory the next time.
 /// Managed memory is a device's here: not every machine lets the processor touch it while kernels
-/// run. Without a driver everything is the host's. Throws MpiError.
+/// run. Without a driver everything is the host's, and so is what it cannot tell.
 Place locate(const void* address);
 
 /// Messages may begin and end in memory of devices, as far as MPI is concerned: what the
-/// configuration says, else the MPI. Ranks need not agree.
+/// configuration says, else the MPI, which is asked when it first matters. Ranks need not agree.
 void set_mpi_awareness(DeviceAware wanted);
 bool mpi_is_aware();
 
-/// These return when the bytes have been copied; copies are made in the context of the allocation,
-/// and what was current stays so. Throw MpiError.
+/// Copies between the host and one allocation, in the context of the allocation; what was current
+/// is so again afterwards.
+class Copies {
+  public:
+    /// Throws MpiError, as all of them.
+    explicit Copies(const Place& place);
+    ~Copies();
+    Copies(const Copies&) = delete;
+    Copies& operator=(const Copies&) = delete;
+
+    /// Returns when the bytes are there.
+    void to_host(void* to, uint64_t from, uint64_t bytes);
+    /// The source may be used again; the bytes are there after finish().
+    void to_device(uint64_t to, const void* from, uint64_t bytes);
+    void finish();
+
+  private:
+    void* context_of(const Place& place);
+    void leave();
+
+    int device_ = 0;
+    int mode_; ///< of recording streams, in this thread before
+    bool is_pushed_ = false;
+    bool is_retained_ = false;
+};
+
+/// One copy, whose bytes are there when these return.
 void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes);
 void copy_to_device(const Place& place, uint64_t to, const void* from, uint64_t bytes);
 

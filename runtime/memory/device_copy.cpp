@@ -64,10 +64,12 @@ void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t
     Shadow marks(memory, span, std::byte{0});
     const std::vector<std::byte> ones(size, std::byte{0xff});
     unpack_part(marks.memory(), ones.data(), size, comm);
+    device::Copies copies(memory.place);
     for_each_run(marks.bytes(), [&](ptrdiff_t begin, ptrdiff_t length) {
-        device::copy_to_device(memory.place, span.begin + static_cast<uint64_t>(begin),
-                               values.bytes().data() + begin, static_cast<uint64_t>(length));
+        copies.to_device(span.begin + static_cast<uint64_t>(begin), values.bytes().data() + begin,
+                         static_cast<uint64_t>(length));
     });
+    copies.finish();
 }
 
 } // namespace nodeaware

@@ -160,11 +160,20 @@ bool BatchEngine::contribute(const UserMemory& memory, const wire::Entry& entry,
     const uint64_t bytes = wire::size_of(entry) - sizeof entry;
     if (owner_ == nullptr || bytes > settings_.most_gathered) { return false; }
     if (!owner_->is_learned(destination)) { return false; }
+    // While it is being written, the container of the node cannot leave: not for a device.
+    std::vector<std::byte> packed;
+    UserMemory written = memory;
+    if (memory.place.is_on_device) {
+        packed.resize(memory.bytes);
+        pack_user_memory(memory, packed.data(), settings_.self);
+        written = {packed.data(), static_cast<MPI_Count>(packed.size()), MPI_BYTE, packed.size(),
+                   packed.data()};
+    }
     const auto from = static_cast<uint64_t>(settings_.rank);
     const uint64_t kind = mix(from, entry.bytes); // tags may be new each time
-    const bool is_in =
-        mailboxes_->put(settings_.name, world(destination), kind, wire::size_of(entry),
-                        owner_->patience(), [&](std::byte* where) { write(memory, entry, where); });
+    const bool is_in = mailboxes_->put(settings_.name, world(destination), kind,
+                                       wire::size_of(entry), owner_->patience(),
+                                       [&](std::byte* where) { write(written, entry, where); });
     if (!is_in) { return false; }
     ++counts_.contributed;
     ++unsent_;

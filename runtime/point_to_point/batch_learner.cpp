@@ -48,7 +48,9 @@ struct Estimate {
     void add(const Sum& sum, double count, double share) {
         seconds += share * sum.seconds;
         const double mean = sum.seconds / count;
-        const double spread = std::max(0.0, sum.squares / count - mean * mean);
+        constexpr double few = 4; // which tell nothing of how they spread
+        const double seen = (sum.squares - count * mean * mean) / std::max(count - 1, 1.0);
+        const double spread = count < few ? std::max(seen, mean * mean) : std::max(seen, 0.0);
         variance += share * share * count * spread;
     }
     double relative_variance() const { return variance / (seconds * seconds); }
@@ -57,6 +59,7 @@ struct Estimate {
 struct BothWays {
     Estimate library;
     Estimate mpi;
+    bool are_of_whole_periods = true;
     void add(const Sum& by_library, const Sum& by_mpi, double libraries, double mpis) {
         library.add(by_library, libraries, 1);
         mpi.add(by_mpi, mpis, libraries / mpis);
@@ -65,7 +68,7 @@ struct BothWays {
         if (mpi.seconds <= 0 || library.seconds <= 0) { return std::nullopt; }
         const double ratio = library.seconds / mpi.seconds;
         const double variance = library.relative_variance() + mpi.relative_variance();
-        return Comparison{ratio, ratio * std::sqrt(variance)};
+        return Comparison{ratio, ratio * std::sqrt(variance), are_of_whole_periods};
     }
 };
 
@@ -156,6 +159,9 @@ std::optional<Comparison> BatchLearner::library_to_mpi() const {
         const Durations& library = kind.by_library;
         const Durations& mpi = kind.by_mpi;
         if (mpi.count == 0 || library.count == 0) { continue; }
+        for (BothWays* both : {&batches, &cycles}) {
+            both->are_of_whole_periods = both->are_of_whole_periods && kind.was_by_mpi;
+        }
         batches.add(library.batches, mpi.batches, library.count, mpi.count);
         cycles.add(library.cycles, mpi.cycles, library.count, mpi.count);
     }
@@ -185,7 +191,10 @@ void BatchLearner::begin_period(Mover last) {
     std::erase_if(batches_, [](const auto& batch) { return batch.unseen > most_unseen; });
     learned_.clear();
     for (Kind& batch : batches_) {
-        if (last == Mover::mpi) { add(batch.recent, batch.by_mpi); }
+        if (last == Mover::mpi && batch.recent.count > 0) {
+            add(batch.recent, batch.by_mpi);
+            batch.was_by_mpi = true;
+        }
         if (last == Mover::library) { add(batch.recent, batch.by_library); }
         batch.recent = {};
         if (batch.repetitions >= 2) { add_destinations(batch.streams, learned_); }

@@ -37,12 +37,15 @@ class BatchLearner {
         double error = 0;
         bool is_surely_above(double bound) const { return ratio - deviations * error > bound; }
         bool is_surely_below(double bound) const { return ratio + deviations * error < bound; }
-        static constexpr double deviations = 1.5;
+        /// Only of batches that were seen for a whole period by MPI.
+        bool is_of_whole_periods = false;
+        static constexpr double deviations = 2;
     };
     /// Batches that go the same way.
     struct Kind : batches::Batch {
         Durations recent; ///< in this period
         Durations by_mpi;
+        bool was_by_mpi = false; ///< for a whole period
         Durations by_library;
         int unseen = 0; ///< periods
     };

@@ -259,6 +259,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (is_asked_for()) { return std::nullopt; }
     if (layer_.world().machines == 1) { return Verdict::one_machine; }
     if (wants_back_ || awaits_comparison_) { return verdict_; }
+    if (batches_ < slower_until_) { return Verdict::returned_slower; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
     if (was_faster_) { return std::nullopt; } // whatever is thought
     if (!is_sent_together()) { return Verdict::few_together; }
@@ -285,10 +286,7 @@ void CommunicatorMessages::end_period() {
     for (const batches::Batch& batch : learner_.batches()) {
         if (batch.repetitions >= 2) { layer_.mailboxes()->publish(batch, members_); }
     }
-    if (is_native && !has_changed) {
-        native_seconds_ = learner_.mean_seconds();
-        was_by_mpi_ = true;
-    }
+    if (is_native && !has_changed) { native_seconds_ = learner_.mean_seconds(); }
     const std::optional<batches::Batch> last =
         learner_.last() == nullptr ? std::nullopt : std::optional(*learner_.last());
     learner_.begin_period(has_changed ? Mover::mixed : is_native ? Mover::mpi : Mover::library);
@@ -312,7 +310,15 @@ void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     is_comparing_ = false;
     const auto measured = learner_.library_to_mpi();
     was_faster_ = measured && measured->is_surely_below(1);
-    if (measured && measured->is_surely_above(slower)) { return note(Verdict::returned_slower); }
+    constexpr int most_in_vain = 8;
+    if (!measured) { // others have come
+        was_compared_ = false;
+        compared_in_vain_ = std::min(compared_in_vain_ + 1, most_in_vain);
+    }
+    if (measured && measured->is_surely_above(slower)) {
+        give_back_slower();
+        return note(Verdict::returned_slower);
+    }
     if (last) { consider(*last); }
 }
 
@@ -323,7 +329,7 @@ void CommunicatorMessages::judge() {
         return ask_back(Verdict::few_together);
     }
     const auto measured = learner_.library_to_mpi();
-    if (measured && was_by_mpi_ && measured->ratio < worth_it) { return; }
+    if (measured && measured->is_of_whole_periods && measured->ratio < worth_it) { return; }
     if (++undecided_ < periods_to_decide(measured)) { return; }
     undecided_ = 0;
     if (!was_compared_) {
@@ -332,20 +338,30 @@ void CommunicatorMessages::judge() {
         return ask_back(Verdict::compared);
     }
     if (!measured || !measured->is_surely_above(slower)) { return; }
-    was_faster_ = false;
+    give_back_slower();
     ask_back(Verdict::returned_slower);
 }
 
 /// Before what takes so long, to what it takes by MPI, is measured once more. The more it seems to
-/// gain, the more that costs.
+/// gain, the more that costs; and where that told nothing, it may do so again.
 int CommunicatorMessages::periods_to_decide(
     const std::optional<BatchLearner::Comparison>& measured) const {
-    if (measured && (was_by_mpi_ || measured->is_surely_above(slower))) { return 1; }
+    if (measured && (measured->is_of_whole_periods || measured->is_surely_above(slower))) {
+        return 1;
+    }
     constexpr int some = 8; // what was seen by MPI may come again
-    if (!measured || !measured->is_surely_below(clearly_worth_it)) { return some; }
+    constexpr int many = 32;
+    if (!measured) { return some << compared_in_vain_; }
+    if (!measured->is_surely_below(clearly_worth_it)) { return some; }
     const double share = double(period_to_compare) / double(period) / comparing_share;
     constexpr double least = 0.01;
-    return static_cast<int>(share / std::max(measured->ratio, least));
+    return std::clamp(static_cast<int>(share / std::max(measured->ratio, least)), some, many);
+}
+
+/// It is not thought of again soon, and ever more seldom.
+void CommunicatorMessages::give_back_slower() {
+    was_faster_ = false;
+    slower_until_ = 4 * batches_;
 }
 
 void CommunicatorMessages::ask_back(Verdict reason) {

@@ -75,6 +75,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void compare(const std::optional<batches::Batch>& last);
     void judge();
     int periods_to_decide(const std::optional<BatchLearner::Comparison>& measured) const;
+    void give_back_slower();
     uint64_t changes() const;
     void ask_back(Verdict reason);
     void note(Verdict verdict);
@@ -99,11 +100,12 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool awaits_comparison_ = false; ///< a period by MPI is awaited
     bool is_comparing_ = false;      ///< it has begun
     bool was_compared_ = false;
-    bool is_by_mpi_ = true;   ///< this period, until now
-    bool was_by_mpi_ = false; ///< a whole one
-    int undecided_ = 0;       ///< periods by the library
-    bool was_faster_ = false; ///< by the library, when last compared
-    uint64_t changes_ = 0;    ///< connections handed over or given back before this period
+    bool is_by_mpi_ = true;     ///< this period, until now
+    int compared_in_vain_ = 0;  ///< times in which nothing was seen both ways
+    uint64_t slower_until_ = 0; ///< batches
+    int undecided_ = 0;         ///< periods by the library
+    bool was_faster_ = false;   ///< by the library, when last compared
+    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

@@ -178,7 +178,9 @@ void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
     close_payload(receive);
     try {
         unpack_part(receive.memory, bytes.get(), receive.bytes, self_);
-    } catch (const MpiError& error) { receive.error = error.code; }
+    } catch (const MpiError& error) { receive.error = error.code; } catch (const std::bad_alloc&) {
+        receive.error = MPI_ERR_NO_MEM;
+    }
     receive.finish();
 }
 

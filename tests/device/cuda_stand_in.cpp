@@ -9,23 +9,21 @@
 // the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
 // call of that function fails, of those for which the test allows it.
 
+#include "tests/device/copy_engine.hpp"
 #include "tests/device/stand_in.hpp"
 
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <string>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -147,67 +145,6 @@ int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
     return success;
 }
 
-double now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-/// Sleeps for most of the time, so that ranks without a core of their own get to theirs.
-void wait_until(double end) {
-    constexpr double to_wake_up = 100e-6;
-    const double left = end - now();
-    if (left > to_wake_up) {
-        const auto nap = static_cast<long>(1e9 * (left - to_wake_up));
-        const timespec time{nap / 1'000'000'000, nap % 1'000'000'000};
-        nanosleep(&time, nullptr);
-    }
-    while (now() < end) {}
-}
-
-/// The lock that all processes share is on this library itself: nothing is left behind.
-int engine() {
-    static const int file = [] {
-        Dl_info info{};
-        if (dladdr(&primary, &info) == 0) { std::abort(); }
-        const int opened = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-        if (opened < 0) { std::abort(); }
-        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-        return opened;
-    }();
-    return file;
-}
-
-/// None if copies take no time.
-const std::array<double, 4>* costs() {
-    static std::array<double, 4> all{};
-    static const bool are_set = [] {
-        const char* text = std::getenv("GPU_STAND_IN");
-        if (text == nullptr) { return false; }
-        for (double& cost : all) {
-            char* end = nullptr;
-            cost = std::strtod(text, &end);
-            text = end;
-        }
-        return true;
-    }();
-    return are_set ? &all : nullptr;
-}
-
-void move(std::size_t direction, void* to, const void* from, std::size_t bytes) {
-    const auto* const set = costs();
-    if (set == nullptr) {
-        std::memcpy(to, from, bytes);
-        return;
-    }
-    if (flock(engine(), LOCK_EX) != 0) { std::abort(); }
-    const double end =
-        now() + (*set)[2 * direction] + (*set)[2 * direction + 1] * static_cast<double>(bytes);
-    std::memcpy(to, from, bytes);
-    wait_until(end);
-    flock(engine(), LOCK_UN);
-}
-
 /// Where the driver has the bytes of that address; nullptr: they may not be copied by this thread.
 char* reach(std::uint64_t address, std::size_t bytes, int* code) {
     const std::lock_guard lock(mutex);
@@ -224,6 +161,24 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
     if (needed != nullptr ? current() != needed : !is_usable) { return nullptr; }
     *code = success;
     return memory().opened + offset;
+}
+
+/// The last copy to a device is there only when that is waited for, or another one follows.
+struct OnTheWay {
+    std::vector<char> bytes;
+    char* to = nullptr;
+} on_the_way;
+
+/// With the lock held.
+void arrive() {
+    if (on_the_way.to == nullptr) { return; }
+    std::memcpy(on_the_way.to, on_the_way.bytes.data(), on_the_way.bytes.size());
+    on_the_way = {};
+}
+
+void land() {
+    const std::lock_guard lock(mutex);
+    arrive();
 }
 
 } // namespace
@@ -294,6 +249,12 @@ DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
     std::swap(*mode, capture_mode);
     return success;
 }
+DRIVER cuStreamSynchronize(void* stream) {
+    MAY_FAIL
+    if (current() == nullptr || stream != nullptr) { return invalid_context; }
+    land();
+    return success;
+}
 DRIVER cuCtxSynchronize() { return current() != nullptr ? success : invalid_context; }
 
 DRIVER cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
@@ -316,6 +277,7 @@ DRIVER cuMemFree_v2(std::uint64_t address) {
     if (found == memory().allocations.end() || address != address_of(found->first)) {
         return invalid_value;
     }
+    arrive();
     std::memset(memory().opened + found->first, 0xee, found->second.bytes);
     memory().allocations.erase(found);
     return success;
@@ -333,14 +295,23 @@ DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
     MAY_FAIL
     int code = success;
     char* const reached = reach(to, bytes, &code);
-    if (reached != nullptr) { move(0, reached, from, bytes); }
+    if (reached == nullptr) { return code; }
+    land();
+    // As from memory that is not pinned: it returns when the source has been read.
+    std::vector<char> staged(bytes);
+    copy_as_a_device(0, staged.data(), from, bytes);
+    const std::lock_guard lock(mutex);
+    std::memset(reached, 0xab, bytes);
+    on_the_way = {std::move(staged), reached};
+    if (!may_fail) { arrive(); }
     return code;
 }
 DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     MAY_FAIL
     int code = success;
     const char* const reached = reach(from, bytes, &code);
-    if (reached != nullptr) { move(1, to, reached, bytes); }
+    if (may_fail) { land(); } // one stream; the test itself reads as another one would
+    if (reached != nullptr) { copy_as_a_device(1, to, reached, bytes); }
     return code;
 }
 DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
