@@ -38,7 +38,7 @@ struct Options {
     std::string model; ///< name or path of the model table; empty: the user's, else the default
     Region region = Region::node;
     DeviceAware device_aware = DeviceAware::automatic;
-    std::vector<int> ppn; ///< sizes of virtual nodes, used in turn; empty: none
+    std::vector<int> ppn;       ///< sizes of virtual nodes, used in turn; empty: none
     bool ppn_is_cyclic = false; ///< ranks are dealt out to the virtual nodes one by one
     LogLevel log = LogLevel::warn;
     std::string log_file;
