@@ -47,8 +47,8 @@ Communicator* find_communicator(MPI_Comm comm, int* result) {
     }
 }
 
-} // namespace
-
+/// What this rank alone can say about a call: none if it may go on with the others. Then the
+/// messages are listed. Throws MpiError and std::bad_alloc.
 Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
                   Form form, Exchange& exchange, uint64_t& uniform_bytes) {
     BlockNumbers numbers{communicator.size(), communicator.size(), communicator.rank()};
@@ -66,7 +66,8 @@ Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArgum
     return Reason::none;
 }
 
-/// What has failed in the library becomes an error of the application's call.
+} // namespace
+
 int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
     int code = MPI_ERR_INTERN;
     if (const auto* in_mpi = dynamic_cast<const MpiError*>(&error)) { code = in_mpi->code; }

@@ -24,11 +24,6 @@ struct LeftToMpi {
 };
 inline thread_local LeftToMpi left_to_mpi;
 
-/// What this rank alone can say about a call: none if it may go on with the others. Then the
-/// messages are listed. Throws MpiError and std::bad_alloc.
-Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
-                  Form form, Exchange& exchange, uint64_t& uniform_bytes);
-
 /// One intercepted call on its way. At first this rank is alone with it: a call that MPI would
 /// refuse is left to MPI, and neither the other ranks nor anything that ranks count together know
 /// of it. Every decision after that is one that all ranks of the communicator take alike. What
@@ -56,8 +51,8 @@ class Call {
     CallRecord record_;
 };
 
-/// What MPI is to return from a call that it was left to do on the host, where `failure` came of
-/// that: through the error handler of the communicator.
+/// What has failed in the library becomes an error of the application's call: its code, when the
+/// error handler of the communicator has been called.
 int raise(MPI_Comm comm, Operation operation, const std::exception& failure);
 
 /// A nonblocking or persistent call on its way. All ranks decide alike, for they have made the same

@@ -145,19 +145,25 @@ void MpiTransport::send_item(int peer, uint32_t item, uint32_t step) {
     begun(code, request, {step, -1});
 }
 
+/// Begins a message by way of memory on the host: `begin(held, elements)` calls MPI.
+template <class Begin> int MpiTransport::by_host(uint64_t bytes, uint32_t step, Begin begin) {
+    int code = MPI_ERR_NO_MEM;
+    guarded([&] {
+        ByHost& held = by_host_[step];
+        held.bytes.resize(bytes);
+        code = begin(held, Elements(bytes));
+    });
+    return code;
+}
+
 /// The receiver waits for the message, so it is sent even if its bytes could not be had.
 int MpiTransport::send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request) {
     const UserMemory& memory = exchange_.outgoing[item];
-    int code = MPI_ERR_NO_MEM;
-    guarded([&] {
-        ByHost& sent = by_host_[step];
-        sent.bytes.resize(memory.bytes);
-        guarded([&] { pack_user_memory(memory, sent.bytes.data(), comm_); });
-        const Elements elements(memory.bytes);
-        code = mpi.Isend(sent.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
+    return by_host(memory.bytes, step, [&](ByHost& held, const Elements& elements) {
+        guarded([&] { pack_user_memory(memory, held.bytes.data(), comm_); });
+        return mpi.Isend(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
                          comm_, request);
     });
-    return code;
 }
 
 void MpiTransport::receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
@@ -182,16 +188,11 @@ void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
 
 int MpiTransport::receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request) {
     const UserMemory& memory = exchange_.incoming[item];
-    int code = MPI_ERR_NO_MEM;
-    guarded([&] {
-        ByHost& received = by_host_[step];
-        received.bytes.resize(memory.bytes);
-        received.to = &memory;
-        const Elements elements(memory.bytes);
-        code = mpi.Irecv(received.bytes.data(), elements.count(), elements.type(), peer,
-                         tags_.direct, comm_, request);
+    return by_host(memory.bytes, step, [&](ByHost& held, const Elements& elements) {
+        held.to = &memory;
+        return mpi.Irecv(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
+                         comm_, request);
     });
-    return code;
 }
 
 void MpiTransport::end_by_host(const MPI_Status& status, FinishedStep& finished) {

@@ -72,6 +72,7 @@ class MpiTransport {
     };
 
     void begun(int code, MPI_Request request, const Pending& pending);
+    template <class Begin> int by_host(uint64_t bytes, uint32_t step, Begin begin);
     int send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
     int receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
     void end_by_host(const MPI_Status& status, FinishedStep& finished);

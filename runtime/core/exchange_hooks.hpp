@@ -79,6 +79,7 @@ struct Hooks<blocking_operation, nonblocking_operation, read, function> {
                 }
             } catch (const std::exception& failure) {
                 *result = raise(communicator(arguments...), blocking_operation, failure);
+                native_done(*result); // what ranks count together goes on
             }
             return true;
         } else {

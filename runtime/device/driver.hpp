@@ -8,7 +8,7 @@ namespace nodeaware::device {
 
 /// Entry points of the CUDA driver, which is looked for at run time only. Of cuda.h, which is not
 /// needed to build: CUresult, CUdevice and the enumerations are int, CUcontext is a pointer,
-/// CUdeviceptr has 64 bits. Nothing else of this project knows them.
+/// CUdeviceptr has 64 bits.
 struct Driver {
     // What moves bytes.
     int (*host_to_device)(uint64_t to, const void* from, size_t bytes) = nullptr;

@@ -3,11 +3,14 @@
 //
 // device_test [fail] [blocking]: `fail` expects that a call of the driver fails somewhere
 // (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `blocking`:
-// blocking calls only.
+// blocking calls only. `aware`: MPI reaches the memory, and what goes straight is not copied.
 
-#include "tests/device/stand_in.hpp"
+#include "tests/mpi/device/array.hpp"
 
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 
 #include <array>
 #include <cstdio>
@@ -25,85 +28,13 @@ int wrong = 0;
 int errors = 0;
 bool may_fail = false;
 bool only_blocking = false;
-std::array<void*, 2> contexts{};
+bool is_aware = false;
 
 void require(bool is_right, const std::string& what) {
     if (is_right) { return; }
     ++wrong;
     if (!may_fail) { std::printf("rank %d: %s\n", rank, what.c_str()); }
 }
-
-void driver_must(int code, const char* what) {
-    if (code == 0) { return; }
-    std::printf("rank %d: the test itself: %s: %d\n", rank, what, code);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-enum class Kind { host, device, other_device, managed, pool };
-constexpr std::array kinds = {Kind::host, Kind::device, Kind::other_device, Kind::managed,
-                              Kind::pool};
-
-/// Some ints here or there, not at the beginning of their allocation.
-class Array {
-  public:
-    Array(Kind kind, std::size_t length) : kind_(kind), length_(length) {
-        const std::size_t bytes = (length + beside) * sizeof(int);
-        if (kind == Kind::host) {
-            host_.resize(length + beside);
-            memory_ = reinterpret_cast<std::uint64_t>(host_.data());
-            return;
-        }
-        use();
-        if (kind == Kind::managed) {
-            driver_must(cuMemAllocManaged(&memory_, bytes, 1), "managed");
-        } else if (kind == Kind::pool) {
-            driver_must(stand_in_allocate_from_pool(&memory_, bytes, 1), "pool");
-        } else {
-            driver_must(cuMemAlloc_v2(&memory_, bytes), "allocate");
-        }
-    }
-    ~Array() {
-        if (kind_ != Kind::host) { driver_must(cuMemFree_v2(memory_), "free"); }
-    }
-    Array(const Array&) = delete;
-    Array& operator=(const Array&) = delete;
-
-    int* data() const { return reinterpret_cast<int*>(memory_) + beside / 2; }
-    std::vector<int> read() const {
-        std::vector<int> content(length_);
-        const auto from = reinterpret_cast<std::uint64_t>(data());
-        if (kind_ == Kind::host) {
-            std::memcpy(content.data(), data(), length_ * sizeof(int));
-        } else if (length_ > 0) {
-            use();
-            driver_must(cuMemcpyDtoH_v2(content.data(), from, length_ * sizeof(int)), "read");
-        }
-        return content;
-    }
-    void write(const std::vector<int>& content) const {
-        const std::size_t bytes = content.size() * sizeof(int);
-        if (kind_ == Kind::host) {
-            std::memcpy(data(), content.data(), bytes);
-        } else if (bytes > 0) {
-            use();
-            const auto to = reinterpret_cast<std::uint64_t>(data());
-            driver_must(cuMemcpyHtoD_v2(to, content.data(), bytes), "write");
-        }
-    }
-
-  private:
-    static constexpr std::size_t beside = 6;
-
-    void use() const {
-        const bool is_second = kind_ == Kind::other_device || kind_ == Kind::pool;
-        cuCtxSetCurrent(contexts[is_second ? 1 : 0]);
-    }
-
-    Kind kind_;
-    std::size_t length_;
-    std::uint64_t memory_ = 0;
-    std::vector<int> host_;
-};
 
 /// What the application uses stays as it is; and it may use none.
 template <class Call> void call(const char* name, Call call) {
@@ -192,6 +123,9 @@ void alltoallv(const Form& form, int most) {
     require(after.queries - before.queries <= asked, "more than two questions for plain buffers");
     const bool is_by_host = form.from == Kind::host && form.to == Kind::host;
     require(!is_by_host || after.copies == before.copies, "copies of what is on the host");
+    const bool is_straight = is_aware && most > 4;
+    const std::uint64_t moved = (blocks.sent.size() + blocks.expected.size()) * sizeof(int);
+    require(!is_straight || after.bytes - before.bytes < moved / 2, "copied on the way");
     require(target.read() == blocks.expected, "alltoallv: wrong bytes");
     require(source.read() == blocks.sent, "alltoallv: what is sent has changed");
 }
@@ -334,6 +268,52 @@ MPI_Comm make_graph(const std::vector<int>& shifts) {
     return graph;
 }
 
+#ifdef OPEN_MPI
+#define ALLTOALL_INIT MPIX_Alltoall_init
+#else
+#define ALLTOALL_INIT MPI_Alltoall_init
+#endif
+
+/// Between two starts the memory is given back, and its addresses come to be another kind's.
+void persistent() {
+    constexpr int each = 3;
+    const Blocks blocks(each, true);
+    auto source = std::make_unique<Array>(Kind::device, blocks.sent.size());
+    auto target = std::make_unique<Array>(Kind::other_device, blocks.expected.size());
+    const int* const from = source->data();
+    MPI_Request request = MPI_REQUEST_NULL;
+    call("MPI_Alltoall_init", [&] {
+        return ALLTOALL_INIT(source->data(), each, MPI_INT, target->data(), each, MPI_INT,
+                             MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    });
+    for (int times = 0; times < 3; ++times) {
+        source->write(blocks.sent);
+        target->write(blocks.untouched());
+        call("MPI_Start", [&] { return MPI_Start(&request); });
+        call("MPI_Wait", [&] { return MPI_Wait(&request, MPI_STATUS_IGNORE); });
+        require(target->read() == blocks.expected, "persistent: wrong bytes");
+        source.reset();
+        source =
+            std::make_unique<Array>(times == 0 ? Kind::pool : Kind::managed, blocks.sent.size());
+        require(source->data() == from, "the test itself: addresses do not come again");
+    }
+    MPI_Request_free(&request);
+}
+
+/// One rank's call is refused, and the others do not know: the next is right.
+void one_errs_alone() {
+    const Array source(Kind::device, 8);
+    const Array target(Kind::device, 8);
+    const std::vector<int> counts(static_cast<std::size_t>(ranks), -1);
+    if (rank == 1) {
+        const int code =
+            MPI_Alltoallv(source.data(), counts.data(), counts.data(), MPI_INT, target.data(),
+                          counts.data(), counts.data(), MPI_INT, MPI_COMM_WORLD);
+        require(code != MPI_SUCCESS, "a count of -1 is accepted");
+    }
+    alltoall({Kind::device, Kind::pool}, 2);
+}
+
 /// Every rank may have another kind.
 Kind kind_of(int i) {
     return kinds[static_cast<std::size_t>(i + (i % 2 == 0 ? rank : 0)) % kinds.size()];
@@ -357,6 +337,8 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     alltoall({Kind::device, Kind::managed}, 3, twin);
     MPI_Comm_free(&twin);
+    one_errs_alone();
+    if (!only_blocking) { persistent(); }
     alltoallv({Kind::device, Kind::pool}, large);
     alltoallv({Kind::other_device, Kind::managed, !only_blocking}, large);
 }
@@ -366,6 +348,7 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
 int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         may_fail = may_fail || std::string(argv[i]) == "fail";
+        is_aware = is_aware || std::string(argv[i]) == "aware";
         only_blocking = only_blocking || std::string(argv[i]) == "blocking";
     }
     MPI_Init(&argc, &argv);
