@@ -84,7 +84,9 @@ void add_measurement_options(CLI::App& app, Options& options) {
             ->check(CLI::IsMember({"native", "mpi"}));
     // With both forms, a rerouted call that is not finished everywhere would meet a native one.
     CLI::Option* no_sync =
-        app.add_flag("--no-sync", options.no_sync, "No barrier between timed calls (with --only)")
+        app.add_flag("--no-sync", options.no_sync,
+                     "No barrier between timed calls: what all of them take, divided by "
+                     "their number (with --only)")
             ->needs(only);
     CLI::Option* calls =
         app.add_option(
