@@ -81,6 +81,12 @@ class ExpectedTraffic {
         return share(node, rank).connections.load(std::memory_order_relaxed) > 0 &&
                of(node, rank).messages > 0 && !has_put(node, rank, generation);
     }
+    bool is_anybody_missing(int node, uint32_t generation) const {
+        for (int rank = 0; rank < ranks_; ++rank) {
+            if (is_missing(node, rank, generation)) { return true; }
+        }
+        return false;
+    }
 
   private:
     struct Share {

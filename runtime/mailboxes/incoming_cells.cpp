@@ -23,7 +23,8 @@ IncomingCells::IncomingCells(int senders, int slots, int ranks, uint32_t cell_by
       cell_bytes_(cell_bytes), control_bytes_(aligned(sizeof(Control) + ranks_ * sizeof(Range))),
       list_at_(slots_ * cells * control_bytes_),
       owed_at_(list_at_ + aligned((slots_ + 1) * sizeof(int32_t))),
-      data_at_(owed_at_ + aligned(static_cast<uint64_t>(senders) * sizeof(uint32_t))) {}
+      untaken_at_(owed_at_ + aligned(static_cast<uint64_t>(senders) * sizeof(uint32_t))),
+      data_at_(untaken_at_ + aligned(ranks_ * sizeof(uint32_t))) {}
 
 uint64_t IncomingCells::memory_bytes() const { return data_at_ + slots_ * cells * cell_bytes_; }
 
@@ -46,6 +47,10 @@ IncomingCells::Control& IncomingCells::control(const Place& place) const {
 IncomingCells::Range& IncomingCells::range(const Place& place, int rank) const {
     return value<Range>(index(place) * control_bytes_ + sizeof(Control) +
                         static_cast<uint64_t>(rank) * sizeof(Range));
+}
+
+std::atomic<uint32_t>& IncomingCells::untaken(int rank) const {
+    return value<std::atomic<uint32_t>>(untaken_at_ + static_cast<uint64_t>(rank) * 4);
 }
 
 /// Several ranks of the node may be keepers.
@@ -84,6 +89,7 @@ void IncomingCells::sorted(const Place& place) noexcept {
     const auto parts = container::parts_of(memory(place));
     control(place).remaining.store(parts.size(), std::memory_order_relaxed);
     for (const container::Part& part : parts) {
+        untaken(static_cast<int>(part.destination)).fetch_add(1, std::memory_order_relaxed);
         range(place, static_cast<int>(part.destination))
             .store(uint64_t{part.offset} << 32 | part.bytes, std::memory_order_release);
     }
@@ -97,7 +103,12 @@ std::span<const std::byte> IncomingCells::items(const Place& place, int rank) co
 
 void IncomingCells::taken(const Place& place, int rank) {
     range(place, rank).store(0, std::memory_order_relaxed);
+    untaken(rank).fetch_sub(1, std::memory_order_relaxed);
     control(place).remaining.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+bool IncomingCells::has_items(int rank) const {
+    return untaken(rank).load(std::memory_order_relaxed) != 0;
 }
 
 bool IncomingCells::is_empty(const Place& place) const {

@@ -47,6 +47,8 @@ class IncomingCells {
     /// The items of the container in the cell for one rank, if it has not taken them.
     std::span<const std::byte> items(const Place& place, int rank) const;
     void taken(const Place& place, int rank);
+    /// There is something for it in any of the cells.
+    bool has_items(int rank) const;
 
     /// Everybody has taken what is theirs.
     bool is_empty(const Place& place) const;
@@ -71,6 +73,7 @@ class IncomingCells {
     uint64_t index(const Place& place) const;
     Control& control(const Place& place) const;
     Range& range(const Place& place, int rank) const;
+    std::atomic<uint32_t>& untaken(int rank) const;
     template <class Value> Value& value(uint64_t at) const;
 
     uint64_t slots_;
@@ -79,6 +82,7 @@ class IncomingCells {
     uint64_t control_bytes_; ///< of a cell
     uint64_t list_at_;       ///< how many senders have been granted cells, then which
     uint64_t owed_at_;
+    uint64_t untaken_at_; ///< how many cells have something for each rank
     uint64_t data_at_;
     std::byte* memory_ = nullptr;
 };

@@ -247,7 +247,7 @@ void Mailboxes::set_waiting(bool waits) {
     } else if (!waits && waiting_since_ != 0) {
         waiting_since_ = 0;
         has_looked_in_vain_ = false;
-        mates_.end_waiting(local_);
+        mates_.end_waiting(local_, now());
     }
 }
 
@@ -264,16 +264,18 @@ void Mailboxes::has_looked(bool in_vain) {
     if (waiting_since_ != 0) { return; }
     if (!in_vain) {
         need_not_wait();
-    } else if (!has_looked_in_vain_ && is_busy()) {
+    } else if (has_looked_in_vain_) {
+        mates_.looks_again(local_);
+    } else if (is_busy()) {
         has_looked_in_vain_ = true;
-        mates_.begin_waiting(local_, now());
+        mates_.begin_waiting(local_, now(), false);
     }
 }
 
 void Mailboxes::looks_no_more() {
     if (!has_looked_in_vain_) { return; }
     has_looked_in_vain_ = false;
-    mates_.end_waiting(local_);
+    mates_.end_waiting(local_, now());
 }
 
 void Mailboxes::before_blocking() {

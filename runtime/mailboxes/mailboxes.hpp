@@ -147,9 +147,9 @@ class Mailboxes : public WorkSource {
     static std::vector<std::byte> framed(Name name, uint64_t bytes, std::span<std::byte>* at);
     // Send what is framed to a rank of MPI_COMM_WORLD. Throw MpiError.
     void send(std::vector<std::byte> framed, int destination);
-    void send_at_once(const std::vector<std::byte>& framed, int destination) const;
+    void send_at_once(const std::vector<std::byte>& framed, int destination);
     /// The memory is in use until the request is complete.
-    MPI_Request begin_send(const std::vector<std::byte>& framed, int destination) const;
+    MPI_Request begin_send(const std::vector<std::byte>& framed, int destination);
 
     /// Messages may come to this rank at any time from now on (1), or no more for whoever has said
     /// so (-1).
@@ -223,15 +223,20 @@ class Mailboxes : public WorkSource {
                         uint32_t granted);
     void ask_for_cells(int other, uint32_t destination);
     void send_apart(int other, const container::Sorted& sorted);
+    int owed_to(int other) const;
     std::vector<container::Credit> take_credits(int other);
-    void owe(int sender, uint32_t cells);
-    void send_control(int destination, Control what, uint32_t cells);
-    void take_control(int source, std::span<const std::byte> message);
+    void owe(int other, const std::vector<container::Credit>& credits);
+    void send_control(int destination, Control what, const std::vector<container::Credit>& credits);
+    void take_control(int source, uint32_t local, std::span<const std::byte> message);
     void take_message(const IncomingMessages::Message& message);
     void deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size);
     void take_items(const IncomingCells::Place& place);
     void give(int other, int local, uint32_t cells);
     void close_ready();
+    /// Seconds, for ranks that wait for something earlier.
+    double longest_hold() const { return 2 * mates_.round_trip(); }
+    bool gains_by_waiting(int other, uint32_t generation) const;
+    bool is_about_to_send(int mate) const;
     bool others_can_send(int other) const;
     void send_again();
     void keep(int sender);

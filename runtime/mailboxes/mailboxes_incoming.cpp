@@ -38,7 +38,9 @@ void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint6
 void Mailboxes::take_message(const IncomingMessages::Message& message) {
     const std::span<const std::byte> all(message.bytes.get(), message.size);
     const auto take = [&](const container::Item& item, std::span<const std::byte> bytes) {
-        if (item.name == control_name) { return take_control(message.source, bytes); }
+        if (item.name == control_name) {
+            return take_control(message.source, item.destination, bytes);
+        }
         deliver(item.name, {message.bytes, bytes.data()}, bytes.size());
     };
     take_each(all, take, true);
@@ -49,6 +51,7 @@ void Mailboxes::take_items(const IncomingCells::Place& place) {
     const auto kept = std::make_shared_for_overwrite<std::byte[]>(items.size());
     std::memcpy(kept.get(), items.data(), items.size());
     incoming_cells_.taken(place, local_);
+    mates_.has_taken(local_, now());
     take_each(std::span<const std::byte>(kept.get(), items.size()),
               [&](const container::Item& item, std::span<const std::byte> bytes) {
                   deliver(item.name, {kept, bytes.data()}, bytes.size());
@@ -83,23 +86,30 @@ void Mailboxes::give(int other, int local, uint32_t cells) {
     }
 }
 
-void Mailboxes::send_control(int destination, Control what, uint32_t cells) {
-    const container::Item item{control_name, 0, sizeof(ControlMessage)};
-    const ControlMessage message{static_cast<uint32_t>(what), cells};
-    std::vector<std::byte> bytes(sizeof item + sizeof message);
-    std::memcpy(bytes.data(), &item, sizeof item);
-    std::memcpy(bytes.data() + sizeof item, &message, sizeof message);
-    outgoing_.send(std::move(bytes), destination, apart_tag);
+/// Each of the credits in an item of its own.
+void Mailboxes::send_control(int destination, Control what,
+                             const std::vector<container::Credit>& credits) {
+    std::vector<std::byte> bytes;
+    bytes.reserve(credits.size() * container::size_of_item(sizeof(ControlMessage)));
+    const auto append = [&](const auto& value) {
+        const auto* const first = reinterpret_cast<const std::byte*>(&value);
+        bytes.insert(bytes.end(), first, first + sizeof value);
+    };
+    for (const container::Credit& credit : credits) {
+        append(container::Item{control_name, credit.rank, sizeof(ControlMessage)});
+        append(ControlMessage{static_cast<uint32_t>(what), credit.cells});
+    }
+    send(std::move(bytes), destination);
 }
 
-void Mailboxes::take_control(int source, std::span<const std::byte> bytes) {
+void Mailboxes::take_control(int source, uint32_t local, std::span<const std::byte> bytes) {
     ControlMessage message{};
     std::memcpy(&message, bytes.data(), sizeof message);
     const auto what = static_cast<Control>(message.what);
     if (what == Control::want) { return keep(source); }
     const int other = other_of(topology_.node_of(source));
     if (what == Control::granted) { keepers_[static_cast<size_t>(other)] = source; }
-    give(other, local_, message.cells);
+    give(other, static_cast<int>(local), message.cells);
 }
 
 int Mailboxes::other_of_slot(int slot) const {
@@ -129,7 +139,8 @@ void Mailboxes::keep(int sender) {
         kept_.push_back({sender, {*slot, cell}, MPI_REQUEST_NULL});
     }
     for (size_t i = first; i < kept_.size(); ++i) { post(kept_[i]); }
-    send_control(sender, Control::granted, all_cells);
+    send_control(sender, Control::granted,
+                 {{static_cast<uint32_t>(topology_.local_of(sender)), all_cells}});
 }
 
 void Mailboxes::post(Kept& kept) {
@@ -163,28 +174,55 @@ void Mailboxes::look_after_cells() {
     tell_of_cells();
 }
 
+int Mailboxes::owed_to(int other) const {
+    int cells = 0;
+    for (const int rank : topology_.ranks_of(node_of_other(other))) {
+        cells += std::popcount(incoming_cells_.owed(sender_of(rank)));
+    }
+    return cells;
+}
+
+/// The ranks there have so many cells together for what they send here.
 void Mailboxes::tell_of_cells() {
     if (owed_since_.empty()) { return; }
     const double time = now();
     std::erase_if(owed_since_, [&](const auto& owed) {
-        uint32_t cells = incoming_cells_.owed(sender_of(owed.first));
-        if (cells == 0) { return true; }
-        const bool is_urgent = std::popcount(cells) + 1 >= static_cast<int>(Grants::cells);
+        if (incoming_cells_.owed(sender_of(owed.first)) == 0) { return true; }
+        const int other = other_of(topology_.node_of(owed.first));
+        const bool is_urgent = owed_to(other) + 1 >= static_cast<int>(OutgoingCells::cells);
         if (!is_urgent && time - owed.second < again_after_ / 4) { return false; }
-        cells = incoming_cells_.take_owed(sender_of(owed.first));
+        const std::vector<container::Credit> credits = take_credits(other);
+        if (credits.empty()) { return true; }
         try {
-            send_control(owed.first, Control::ready, cells);
+            send_control(owed.first, Control::ready, credits);
         } catch (...) {
-            owe(owed.first, cells);
+            owe(other, credits);
             throw;
         }
         return true;
     });
 }
 
-void Mailboxes::owe(int sender, uint32_t cells) {
-    for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
-        if ((cells >> cell & 1U) != 0) { incoming_cells_.owe(sender_of(sender), cell); }
+std::vector<container::Credit> Mailboxes::take_credits(int other) {
+    const auto& ranks = topology_.ranks_of(node_of_other(other));
+    std::vector<container::Credit> credits;
+    credits.reserve(ranks.size()); // what was taken must not be lost
+    for (const int rank : ranks) {
+        const uint32_t cells = incoming_cells_.take_owed(sender_of(rank));
+        if (cells == 0) { continue; }
+        credits.push_back({static_cast<uint32_t>(topology_.local_of(rank)), cells});
+    }
+    return credits;
+}
+
+/// They could not be told.
+void Mailboxes::owe(int other, const std::vector<container::Credit>& credits) {
+    const auto& ranks = topology_.ranks_of(node_of_other(other));
+    for (const container::Credit& credit : credits) {
+        for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
+            if ((credit.cells >> cell & 1U) == 0) { continue; }
+            incoming_cells_.owe(sender_of(ranks[credit.rank]), cell);
+        }
     }
 }
 

@@ -85,7 +85,7 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
         next_forget_ = std::max<size_t>(64, 2 * unsent_.size());
     }
     unsent_.push_back({name, place.node, place.generation, now() + patience});
-    const auto before = outgoing_cells_.left_since(place.node, now() - mates_.round_trip());
+    const auto before = outgoing_cells_.left_since(place.node, now() - longest_hold());
     const bool was_late = before && !expected_.has_put(place.node, local_, *before);
     if (expected_.put(place.node, local_, place.generation) && was_late) {
         outgoing_cells_.missed(place.node);
@@ -94,6 +94,7 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
     const bool is_overdue = leaves_at != 0 && now() > leaves_at;
     if (!is_overdue) {
         if (!outgoing_cells_.is_known(place.node, place.generation)) { return; }
+        if (gains_by_waiting(place.node, place.generation)) { return; }
         if (others_can_send(place.node)) { return; }
     }
     if (try_to_send(place.node, place.generation)) { mates_.closed(std::nullopt); }
@@ -183,11 +184,11 @@ void Mailboxes::send_container(int other, uint32_t generation, const container::
         outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
                        first_cell_tag + static_cast<int>(granted));
     } catch (...) {
-        const auto& ranks = topology_.ranks_of(node_of_other(other));
-        for (const auto& credit : credits) { owe(ranks[credit.rank], credit.cells); }
+        owe(other, credits);
         grants_.give(other, local_, granted);
         throw;
     }
+    mates_.note_sent(now());
     ++uses;
     ++counts_.containers;
 }
@@ -202,18 +203,21 @@ std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<st
 
 void Mailboxes::send(std::vector<std::byte> framed, int destination) {
     outgoing_.send(std::move(framed), destination, apart_tag);
+    mates_.note_sent(now());
 }
 
-void Mailboxes::send_at_once(const std::vector<std::byte>& framed, int destination) const {
+void Mailboxes::send_at_once(const std::vector<std::byte>& framed, int destination) {
     MPI_CALL(Send, framed.data(), static_cast<int>(framed.size()), MPI_BYTE, destination, apart_tag,
              comm_);
+    mates_.note_sent(now());
 }
 
-MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int destination) const {
+MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int destination) {
     const Elements elements(framed.size());
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_CALL(Isend, framed.data(), elements.count(), elements.type(), destination, apart_tag, comm_,
              &request);
+    mates_.note_sent(now());
     return request;
 }
 
@@ -222,7 +226,7 @@ void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
     const auto& ranks = topology_.ranks_of(node_of_other(other));
     for (const container::Part& part : sorted.parts) {
         const std::byte* const first = sorted.items.data() + part.offset;
-        outgoing_.send({first, first + part.bytes}, ranks[part.destination], apart_tag);
+        send({first, first + part.bytes}, ranks[part.destination]);
         ++counts_.apart;
     }
 }
@@ -230,20 +234,8 @@ void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
 /// For the next time, and of a rank that takes part.
 void Mailboxes::ask_for_cells(int other, uint32_t destination) {
     if (asked_[static_cast<size_t>(other)]) { return; }
-    send_control(topology_.ranks_of(node_of_other(other))[destination], Control::want, 0);
+    send_control(topology_.ranks_of(node_of_other(other))[destination], Control::want, {{0, 0}});
     asked_[static_cast<size_t>(other)] = true;
-}
-
-std::vector<container::Credit> Mailboxes::take_credits(int other) {
-    const auto& ranks = topology_.ranks_of(node_of_other(other));
-    std::vector<container::Credit> credits;
-    credits.reserve(ranks.size()); // what was taken must not be lost
-    for (const int rank : ranks) {
-        const uint32_t cells = incoming_cells_.take_owed(sender_of(rank));
-        if (cells == 0) { continue; }
-        credits.push_back({static_cast<uint32_t>(topology_.local_of(rank)), cells});
-    }
-    return credits;
 }
 
 void Mailboxes::close_ready() {
@@ -265,12 +257,13 @@ void Mailboxes::close_ready() {
         };
         const bool is_held_up = all_wait && (awaits_others || mates_.is_held_up(is_missing));
         const bool is_held = is_held_up && outgoing_cells_.hold(other, *generation);
-        const bool is_too_late = !awaits_others && now() > times.now + mates_.round_trip();
+        const bool is_too_late = !awaits_others && now() > times.now + longest_hold();
         const bool is_held_in_vain = is_held && (is_overdue || is_too_late);
         const bool is_complete = are_others_in || (all_wait && (!is_held || is_held_in_vain));
         if (!is_complete && !is_overdue && !outgoing_cells_.is_known(other, *generation)) {
             continue;
         }
+        if (!is_overdue && !are_others_in && gains_by_waiting(other, *generation)) { continue; }
         if (!is_overdue && others_can_send(other)) { continue; }
         const bool is_all = are_others_in || (is_complete && !is_held_up);
         const Known known = is_all            ? Known::complete
@@ -284,6 +277,28 @@ void Mailboxes::close_ready() {
         }
     }
     if (has_closed) { mates_.closed(late); }
+}
+
+/// It could leave, but lacks messages of some rank. While messages of this node queue up, one more
+/// gains nothing. Otherwise ranks that drift apart send ever smaller containers, which keep the
+/// network busy, so that they drift apart.
+bool Mailboxes::gains_by_waiting(int other, uint32_t generation) const {
+    const double time = now();
+    if (!mates_.anybody_looks()) { return false; }
+    if (mates_.sends(time)) { return expected_.is_anybody_missing(other, generation); }
+    const bool is_late = time > outgoing_cells_.times(other, generation).now + mates_.round_trip();
+    for (int mate = 0; mate < topology_.ranks_on(node_) && !is_late; ++mate) {
+        if (expected_.is_missing(other, mate, generation) && is_about_to_send(mate)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// It has what it may have waited for, or will as soon as it gets the processor.
+bool Mailboxes::is_about_to_send(int mate) const {
+    const bool will_go_on = mates_.waits(mate) && incoming_cells_.has_items(mate);
+    return mates_.goes_on(mate, now()) || (will_go_on && mate != local_);
 }
 
 void Mailboxes::others_are_in() {

@@ -38,22 +38,61 @@ class NodeMates {
     }
     double round_trip() const { return node().round_trip.load(std::memory_order_relaxed); }
 
+    /// This node sends a message to another. They leave one after the other, each in half of a
+    /// round trip at most.
+    void note_sent(double now) {
+        std::atomic<double>& until = node().sends_until;
+        const double each = round_trip() / 2;
+        double known = until.load(std::memory_order_relaxed);
+        double after = 0;
+        do {
+            after = std::min(std::max(known, now) + each, now + most_queued * each);
+        } while (!until.compare_exchange_weak(known, after, std::memory_order_relaxed));
+    }
+    /// Some of them have not left yet: what this node sends now may have to wait behind them.
+    bool sends(double now) const {
+        return node().sends_until.load(std::memory_order_relaxed) > now;
+    }
+
     /// A container is begun (1), or closed (-1).
     void collects(int by) { node().collecting.fetch_add(by); }
     bool is_collecting() const { return node().collecting.load() > 0; }
 
-    /// The rank waits in the library, and sends nothing meanwhile.
-    void begin_waiting(int rank, double seconds) {
+    /// The rank waits in the library, and sends nothing meanwhile. `looks_again`: false if it may
+    /// do something else first.
+    void begin_waiting(int rank, double seconds, bool looks_again = true) {
         of(rank).waited_at.store(seconds, std::memory_order_relaxed);
-        of(rank).waits.store(1);
+        of(rank).waits.store(looks_again ? looking : has_looked);
     }
-    void end_waiting(int rank) { of(rank).waits.store(0); }
+    void looks_again(int rank) { of(rank).waits.store(looking); }
+    void end_waiting(int rank, double seconds) {
+        of(rank).went_on_at.store(seconds, std::memory_order_relaxed);
+        of(rank).waits.store(0);
+    }
     /// It might have waited then.
     void need_not_wait(int rank, double seconds) {
         of(rank).waited_at.store(seconds, std::memory_order_relaxed);
         of(rank).waits.store(0);
     }
+    /// The rank has received something.
+    void has_taken(int rank, double seconds) {
+        of(rank).went_on_at.store(seconds, std::memory_order_relaxed);
+    }
+    /// It has received something or ended to wait a moment ago, and may have something to send
+    /// after that. If it waits still, that is likely not to have been all.
+    bool goes_on(int rank, double now) const {
+        const double moment = round_trip() / (waits(rank) ? 12 : 4);
+        return now - of(rank).went_on_at.load(std::memory_order_relaxed) < moment;
+    }
     bool waits(int rank) const { return of(rank).waits.load() != 0; }
+
+    /// Containers that are complete will be seen.
+    bool anybody_looks() const {
+        for (int rank = 0; rank < ranks_; ++rank) {
+            if (of(rank).waits.load() == looking) { return true; }
+        }
+        return false;
+    }
 
     /// Nobody is about to put anything more into a container that was begun then: each waits, or
     /// has begun to do so since.
@@ -91,17 +130,22 @@ class NodeMates {
     }
 
   private:
+    static constexpr uint32_t looking = 1;
+    static constexpr uint32_t has_looked = 2;
     static constexpr uint32_t most_missed = 16;
+    static constexpr int most_queued = 32; ///< messages, for that is only an estimate
     struct alignas(64) Node {
         std::atomic<int32_t> engines{0};
         std::atomic<int32_t> collecting{0};
         std::atomic<uint64_t> closings{0};
         std::atomic<double> round_trip{0}; ///< 0: not known
+        std::atomic<double> sends_until{0};
     };
     struct alignas(64) Rank {
         std::atomic<int32_t> engines{0};
-        std::atomic<uint32_t> waits{0};
+        std::atomic<uint32_t> waits{0};   ///< 0: does not
         std::atomic<double> waited_at{0}; ///< when it last began to
+        std::atomic<double> went_on_at{0};
         std::atomic<uint32_t> missed{0};
         std::atomic<uint64_t> excused_until{0}; ///< closings
     };

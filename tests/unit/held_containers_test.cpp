@@ -44,6 +44,56 @@ TEST(HeldContainers, TheShortestRoundTripCounts) {
     EXPECT_EQ(mates.round_trip(), 1);
 }
 
+TEST(HeldContainers, MessagesLeaveOneAfterTheOther) {
+    NodeMates mates(2);
+    const SharedMemory memory = SharedMemory::create_alone(mates.memory_bytes());
+    mates.attach(memory.data());
+    mates.note_sent(1);
+    EXPECT_FALSE(mates.sends(1)); // not known how long that takes
+    mates.note_round_trip(2);
+    for (int i = 0; i < 3; ++i) { mates.note_sent(10); }
+    EXPECT_TRUE(mates.sends(12.9));
+    EXPECT_FALSE(mates.sends(13));
+    mates.note_sent(20); // nothing was left
+    EXPECT_TRUE(mates.sends(20.9));
+    EXPECT_FALSE(mates.sends(21));
+    for (int i = 0; i < 1000; ++i) { mates.note_sent(30); } // networks may be faster than that
+    EXPECT_TRUE(mates.sends(50));
+    EXPECT_FALSE(mates.sends(100));
+}
+
+TEST(HeldContainers, WhoHasJustReceivedSomethingGoesOn) {
+    NodeMates mates(2);
+    const SharedMemory memory = SharedMemory::create_alone(mates.memory_bytes());
+    mates.attach(memory.data());
+    mates.note_round_trip(12);
+    mates.begin_waiting(1, 100);
+    EXPECT_FALSE(mates.goes_on(1, 100));
+    mates.has_taken(1, 110);
+    EXPECT_TRUE(mates.goes_on(1, 110.9));
+    EXPECT_FALSE(mates.goes_on(1, 111.1)); // it waits for something else
+    mates.end_waiting(1, 112);
+    EXPECT_TRUE(mates.goes_on(1, 114.9));
+    EXPECT_FALSE(mates.goes_on(1, 115.1));
+    EXPECT_FALSE(mates.goes_on(0, 112));
+}
+
+TEST(HeldContainers, WhoHasTestedOnceMayNotLookAgain) {
+    NodeMates mates(3);
+    const SharedMemory memory = SharedMemory::create_alone(mates.memory_bytes());
+    mates.attach(memory.data());
+    EXPECT_FALSE(mates.anybody_looks());
+    mates.begin_waiting(1, 1, false);
+    EXPECT_TRUE(mates.waits(1));
+    EXPECT_FALSE(mates.anybody_looks());
+    mates.looks_again(1);
+    EXPECT_TRUE(mates.anybody_looks());
+    mates.end_waiting(1, 2);
+    EXPECT_FALSE(mates.anybody_looks());
+    mates.begin_waiting(2, 3);
+    EXPECT_TRUE(mates.anybody_looks());
+}
+
 TEST(HeldContainers, WhoSendsByMpiOrHasPutSomethingInIsNotMissing) {
     ExpectedTraffic expected(2, 2);
     const SharedMemory memory = SharedMemory::create_alone(expected.memory_bytes());
@@ -54,9 +104,12 @@ TEST(HeldContainers, WhoSendsByMpiOrHasPutSomethingInIsNotMissing) {
     EXPECT_TRUE(expected.is_missing(1, 0, 0));
     EXPECT_FALSE(expected.is_missing(0, 0, 0));
     EXPECT_FALSE(expected.is_missing(1, 1, 0));
+    EXPECT_TRUE(expected.is_anybody_missing(1, 0));
+    EXPECT_FALSE(expected.is_anybody_missing(0, 0));
     EXPECT_TRUE(expected.put(1, 0, 0));
     EXPECT_FALSE(expected.put(1, 0, 0)); // not the first
     EXPECT_FALSE(expected.is_missing(1, 0, 0));
+    EXPECT_FALSE(expected.is_anybody_missing(1, 0));
     EXPECT_TRUE(expected.is_missing(1, 0, 1));
     expected.connect(1, 0, -1);
     EXPECT_FALSE(expected.is_missing(1, 0, 1));

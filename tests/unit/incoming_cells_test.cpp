@@ -93,14 +93,18 @@ TEST(IncomingCells, EachRankTakesItsOwn) {
         EXPECT_TRUE(node[0].begin_sorting(place));
         EXPECT_FALSE(node[1].begin_sorting(place));
         EXPECT_FALSE(node[1].is_empty(place));
+        EXPECT_FALSE(node[1].has_items(0));
         node[0].sorted(place);
         EXPECT_FALSE(node[1].begin_sorting(place));
+        EXPECT_FALSE(node[0].has_items(1));
         EXPECT_TRUE(node[1].items(place, 1).empty());
         for (const int rank : {2, 0}) {
             EXPECT_FALSE(node[1].is_empty(place));
+            EXPECT_TRUE(node[1].has_items(rank));
             EXPECT_EQ(names_in(node[rank].items(place, rank)), (Names{generation}));
             node[rank].taken(place, rank);
             EXPECT_TRUE(node[rank].items(place, rank).empty());
+            EXPECT_FALSE(node[1].has_items(rank));
         }
         EXPECT_TRUE(node[1].is_empty(place));
         EXPECT_FALSE(node[1].is_empty({1, 1}));
