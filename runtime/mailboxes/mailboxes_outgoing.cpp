@@ -279,12 +279,17 @@ void Mailboxes::close_ready() {
     if (has_closed) { mates_.closed(late); }
 }
 
-/// It could leave, but lacks messages of some rank. While messages of this node queue up, one more
-/// gains nothing. Otherwise ranks that drift apart send ever smaller containers, which keep the
-/// network busy, so that they drift apart.
+/// It could leave, but would leave no room: a node that is ahead of the other then sends its
+/// messages one by one. Or it lacks messages of some rank. While messages of this node queue up,
+/// one more gains nothing: ranks that drift apart would send ever smaller containers, which keep
+/// the network busy, so that they drift apart.
 bool Mailboxes::gains_by_waiting(int other, uint32_t generation) const {
     const double time = now();
     if (!mates_.anybody_looks()) { return false; }
+    constexpr int soon = 8;
+    if (outgoing_cells_.is_last(other, generation, time - soon * mates_.round_trip())) {
+        return true;
+    }
     if (mates_.sends(time)) { return expected_.is_anybody_missing(other, generation); }
     const bool is_late = time > outgoing_cells_.times(other, generation).now + mates_.round_trip();
     for (int mate = 0; mate < topology_.ranks_on(node_) && !is_late; ++mate) {

@@ -207,6 +207,16 @@ std::optional<uint32_t> OutgoingCells::left_since(int node, double seconds) cons
     return here.left_generation.load(std::memory_order_relaxed);
 }
 
+bool OutgoingCells::is_last(int node, uint32_t generation, double seconds) const {
+    for (uint32_t ahead = 1; ahead < cells; ++ahead) {
+        const Cell& other = cell(node, generation + ahead);
+        const uint64_t state = state_of(other.word.load(std::memory_order_acquire));
+        if (state == unused || state == unsent) { return false; }
+        if (other.kept.load(std::memory_order_relaxed) < seconds) { return false; }
+    }
+    return true;
+}
+
 void OutgoingCells::missed(int node) {
     Ring& here = ring(node);
     const uint64_t signature = here.left_signature.exchange(0);

@@ -93,6 +93,9 @@ class OutgoingCells {
     bool hold(int node, uint32_t generation);
     /// The container that was closed last, if that was since then and nobody has missed it.
     std::optional<uint32_t> left_since(int node, double seconds) const;
+    /// All others are under way, none since before that time: once this one is closed there is no
+    /// room, but soon will be.
+    bool is_last(int node, uint32_t generation, double seconds) const;
     /// What has come now could have travelled in it.
     void missed(int node);
 

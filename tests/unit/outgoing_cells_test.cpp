@@ -185,6 +185,24 @@ TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
     }
 }
 
+TEST_F(OutgoingCellsTest, TheLastCellIsOneOfWhichNoneIsFreeNorLongUnderWay) {
+    const auto is_last = [&](double seconds) {
+        return cells.is_last(0, *cells.collecting(0), seconds);
+    };
+    for (uint32_t i = 1; i < cells_of_node; ++i) {
+        const Generation collecting = put(0, 0, 1, 8);
+        EXPECT_FALSE(is_last(0));
+        EXPECT_TRUE(cells.close(0, *collecting, 1));
+        cells.keep(0, *collecting, 10 + i);
+    }
+    const Generation last = put(0, 0, 1, 8);
+    EXPECT_TRUE(is_last(11));
+    EXPECT_FALSE(is_last(11.5)); // the first may not be back for long
+    EXPECT_FALSE(cells.is_last(1, 0, 0));
+    cells.returned(0, OutgoingCells::cell_of(*last + 1));
+    EXPECT_FALSE(is_last(11));
+}
+
 TEST_F(OutgoingCellsTest, WhatIsKeptForLongIsSentOnceMore) {
     keep_next(10);
     keep_next(20);
