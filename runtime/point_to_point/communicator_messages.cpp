@@ -19,7 +19,6 @@ constexpr uint64_t period_to_compare = 32; ///< those by MPI, as it takes longer
 // Of what batches take, to what they take by MPI.
 constexpr double slower = 1.02;
 constexpr double worth_it = 0.98;
-constexpr double clearly_worth_it = 0.8; ///< by the first batches, of before the handover
 /// What a comparison may cost, to what batches take.
 constexpr double comparing_share = 0.05;
 
@@ -343,7 +342,8 @@ void CommunicatorMessages::judge() {
 }
 
 /// Before what takes so long, to what it takes by MPI, is measured once more. The more it seems to
-/// gain, the more that costs; and where that told nothing, it may do so again.
+/// gain, or, where batches were not seen by MPI, the more messages are saved, the more that costs;
+/// and where that told nothing, it may do so again.
 int CommunicatorMessages::periods_to_decide(
     const std::optional<BatchLearner::Comparison>& measured) const {
     if (measured && (measured->is_of_whole_periods || measured->is_surely_above(slower))) {
@@ -351,11 +351,11 @@ int CommunicatorMessages::periods_to_decide(
     }
     constexpr int some = 8; // what was seen by MPI may come again
     constexpr int many = 32;
-    if (!measured) { return some << compared_in_vain_; }
-    if (!measured->is_surely_below(clearly_worth_it)) { return some; }
+    const double ratio = measured ? measured->ratio : 1 - layer_.mailboxes()->saved_share();
     const double share = double(period_to_compare) / double(period) / comparing_share;
     constexpr double least = 0.01;
-    return std::clamp(static_cast<int>(share / std::max(measured->ratio, least)), some, many);
+    const int periods = std::clamp(static_cast<int>(share / std::max(ratio, least)), some, many);
+    return measured ? periods : periods << compared_in_vain_;
 }
 
 /// It is not thought of again soon, and ever more seldom.

@@ -160,7 +160,7 @@ TEST_F(OutgoingCellsTest, CellsThatAreNotFreeAreLeftOut) {
         }
         uint32_t last = *first + missing;
         std::set<uint32_t> used;
-        for (uint64_t name = 1; name < 5 * cells_of_node; ++name) {
+        for (uint64_t name = 1; name < uint64_t{5} * cells_of_node; ++name) {
             const Generation generation = put(0, 0, name, 8);
             ASSERT_TRUE(generation) << missing << " are kept, message " << name;
             EXPECT_GT(*generation, last);
