@@ -248,7 +248,16 @@ void Mailboxes::set_waiting(bool waits) {
         waiting_since_ = 0;
         has_looked_in_vain_ = false;
         mates_.end_waiting(local_, now());
+        if (mates_.is_collecting() && !mates_.anybody_looks()) { leave_nothing(); }
     }
+}
+
+/// What waits for more, and could have left, is not to wait until somebody looks again.
+void Mailboxes::leave_nothing() {
+    try {
+        close_ready();
+    } catch (const MpiError&) { // left to the next look
+    } catch (const std::bad_alloc&) {}
 }
 
 /// It may be the last for whom the others have waited, and they may be away: so it closes itself.
