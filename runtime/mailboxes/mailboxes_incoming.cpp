@@ -131,6 +131,7 @@ std::optional<int> Mailboxes::slot_for(int sender) {
 /// From now on this rank has receives posted for containers of the sender, if there is room. They
 /// are posted before the sender learns of it; what others see there until then is not whole.
 void Mailboxes::keep(int sender) {
+    if (is_closing_) { return; }
     kept_.reserve(kept_.size() + IncomingCells::cells);
     const auto slot = slot_for(sender);
     if (!slot) { return; }
@@ -184,7 +185,8 @@ int Mailboxes::owed_to(int other) const {
 
 /// The ranks there have so many cells together for what they send here.
 void Mailboxes::tell_of_cells() {
-    if (owed_since_.empty()) { return; }
+    // At the end their rank may be gone; who has no cells left sends to each receiver.
+    if (owed_since_.empty() || is_closing_) { return; }
     const double time = now();
     std::erase_if(owed_since_, [&](const auto& owed) {
         if (incoming_cells_.owed(sender_of(owed.first)) == 0) { return true; }
