@@ -248,12 +248,12 @@ void Mailboxes::set_waiting(bool waits) {
         waiting_since_ = 0;
         has_looked_in_vain_ = false;
         mates_.end_waiting(local_, now());
-        if (mates_.is_collecting() && !mates_.anybody_looks()) { leave_nothing(); }
+        if (mates_.is_collecting() && !mates_.anybody_looks()) { close_what_may_leave(); }
     }
 }
 
 /// What waits for more, and could have left, is not to wait until somebody looks again.
-void Mailboxes::leave_nothing() {
+void Mailboxes::close_what_may_leave() {
     try {
         close_ready();
     } catch (const MpiError&) { // left to the next look

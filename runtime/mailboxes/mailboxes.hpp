@@ -233,7 +233,7 @@ class Mailboxes : public WorkSource {
     void take_items(const IncomingCells::Place& place);
     void give(int other, int local, uint32_t cells);
     void close_ready();
-    void leave_nothing();
+    void close_what_may_leave();
     /// Seconds, for ranks that wait for something earlier.
     double longest_hold() const { return 2 * mates_.round_trip(); }
     bool gains_by_waiting(int other, uint32_t generation) const;
