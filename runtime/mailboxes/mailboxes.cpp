@@ -241,6 +241,7 @@ void Mailboxes::advance() {
 }
 
 void Mailboxes::set_waiting(bool waits) {
+    is_back();
     if (waits && is_busy()) {
         waiting_since_ = now();
         mates_.begin_waiting(local_, waiting_since_);
@@ -270,6 +271,7 @@ void Mailboxes::need_not_wait() {
 }
 
 void Mailboxes::has_looked(bool in_vain) {
+    is_back();
     if (waiting_since_ != 0) { return; }
     if (!in_vain) {
         need_not_wait();
@@ -292,6 +294,16 @@ void Mailboxes::before_blocking() {
     for (const Unsent& unsent : unsent_) { try_to_send(unsent.node, unsent.generation); }
     for (int other = 0; other < topology_.nodes() - 1; ++other) { send_put_back(other); }
     forget_sent();
+    if (mates_.anybody_takes_part() && mates_.round_trip() != 0) {
+        is_away_ = true;
+        mates_.goes_away(local_, now());
+    }
+}
+
+void Mailboxes::is_back() {
+    if (!is_away_) { return; }
+    is_away_ = false;
+    mates_.is_back(local_);
 }
 
 } // namespace nodeaware

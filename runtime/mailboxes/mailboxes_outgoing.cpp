@@ -63,6 +63,7 @@ std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t
     // Callbacks of the application run inside a function of MPI, which blocks afterwards.
     const bool is_inside = activity.blocking_calls.load(std::memory_order_relaxed) > 0;
     if (is_inside || sends_at_once_) { return std::nullopt; }
+    is_back();
     looks_no_more();
     if (unsent_.size() == unsent_.capacity()) { unsent_.reserve(2 * unsent_.size() + 64); }
     const int other = other_of(topology_.node_of(destination));
@@ -249,7 +250,7 @@ void Mailboxes::close_ready() {
         if (!generation) { continue; }
         const OutgoingCells::Times times = outgoing_cells_.times(other, *generation);
         const bool is_overdue = times.leaves_at != 0 && now() > times.leaves_at;
-        const bool all_wait = times.now != 0 && mates_.all_wait(times.now);
+        const bool all_wait = times.now != 0 && mates_.all_wait(times.now, now() - longest_hold());
         const bool are_others_in = outgoing_cells_.are_others_in(other, *generation);
         const bool awaits_others = outgoing_cells_.awaits_others(other, *generation);
         const auto is_missing = [&](int rank) {

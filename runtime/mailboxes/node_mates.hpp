@@ -86,6 +86,12 @@ class NodeMates {
     }
     bool waits(int rank) const { return of(rank).waits.load() != 0; }
 
+    /// The rank is about to block in MPI, where it sends nothing through the mailboxes, or is back.
+    void goes_away(int rank, double seconds) {
+        of(rank).away_since.store(seconds, std::memory_order_relaxed);
+    }
+    void is_back(int rank) { of(rank).away_since.store(0, std::memory_order_relaxed); }
+
     /// Containers that are complete will be seen.
     bool anybody_looks() const {
         for (int rank = 0; rank < ranks_; ++rank) {
@@ -95,11 +101,14 @@ class NodeMates {
     }
 
     /// Nobody is about to put anything more into a container that was begun then: each waits, or
-    /// has begun to do so since.
-    bool all_wait(double begun) const {
+    /// has begun to do so since, or has been away since a time before `long_ago`. Ranks return from
+    /// a collective call soon after each other; who does not was ahead, and waits there for others.
+    bool all_wait(double begun, double long_ago = 0) const {
         const uint64_t closings = node().closings.load(std::memory_order_relaxed);
         for (int rank = 0; rank < ranks_; ++rank) {
-            if (is_awaited(of(rank), begun, closings)) { return false; }
+            const double away_since = of(rank).away_since.load(std::memory_order_relaxed);
+            const bool is_away = away_since != 0 && std::max(away_since, begun) < long_ago;
+            if (!is_away && is_awaited(of(rank), begun, closings)) { return false; }
         }
         return true;
     }
@@ -146,6 +155,7 @@ class NodeMates {
         std::atomic<uint32_t> waits{0};   ///< 0: does not
         std::atomic<double> waited_at{0}; ///< when it last began to
         std::atomic<double> went_on_at{0};
+        std::atomic<double> away_since{0}; ///< 0: is not
         std::atomic<uint32_t> missed{0};
         std::atomic<uint64_t> excused_until{0}; ///< closings
     };

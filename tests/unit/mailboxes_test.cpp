@@ -255,6 +255,24 @@ TEST_F(NodeMatesTest, WhoHasWaitedSinceIsNotAwaited) {
     EXPECT_TRUE(mates.all_wait(8));
 }
 
+TEST_F(NodeMatesTest, WhoIsAwayForLongIsNotAwaited) {
+    mates.takes_part(0, 1);
+    mates.begin_waiting(0, 0.5);
+    mates.takes_part(1, 1);
+    mates.goes_away(1, 3);
+    EXPECT_FALSE(mates.all_wait(5)); // and never, if it is not known what is long
+    EXPECT_FALSE(mates.all_wait(5, 3));
+    EXPECT_FALSE(mates.all_wait(5, 5)); // for the container is new
+    EXPECT_TRUE(mates.all_wait(5, 5.1));
+    EXPECT_FALSE(mates.all_wait(2, 3));
+    EXPECT_TRUE(mates.all_wait(2, 3.1));
+    mates.closed(1);
+    mates.is_back(1);
+    EXPECT_TRUE(mates.all_wait(8, 9)); // was late, and is excused
+    EXPECT_EQ(closings_until_awaited(), 1);
+    EXPECT_FALSE(mates.all_wait(8, 9));
+}
+
 TEST_F(NodeMatesTest, WhoIsLateIsExcusedForAWhile) {
     for (int rank = 0; rank < ranks; ++rank) { mates.takes_part(rank, 1); }
     mates.begin_waiting(0, 0.5);
