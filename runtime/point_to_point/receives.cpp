@@ -36,7 +36,7 @@ void Receive::finish() {
     mpi.Grequest_complete(request);
 }
 
-void Receive::finish_as(int code, const MPI_Status& status) {
+void Receive::take_outcome(int code, const MPI_Status& status) {
     MPI_Count count = 0;
     int cancelled = 0;
     mpi.Get_elements_x(&status, MPI_BYTE, &count);
@@ -46,12 +46,12 @@ void Receive::finish_as(int code, const MPI_Status& status) {
     actual_source = status.MPI_SOURCE;
     actual_tag = status.MPI_TAG;
     bytes = static_cast<uint64_t>(std::max<MPI_Count>(count, 0));
-    finish();
 }
 
 void Receives::begin_shadow(Receive& receive) {
+    const UserMemory memory = memory_to_withdraw(receive.memory, &receive.packed_shadow);
     const int code =
-        begin_receive(receive.memory, receive.source, receive.tag, receive.comm, &receive.shadow);
+        begin_receive(memory, receive.source, receive.tag, receive.comm, &receive.shadow);
     if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Irecv"); }
     ++shadows_;
 }
@@ -163,7 +163,7 @@ void Receives::give_withdrawn(const wire::Arrived& message,
         return;
     }
     note_match(entry);
-    give_bytes(message.bytes, *receive);
+    give_bytes(message.bytes.get(), *receive);
 }
 
 /// Its message goes another way: that has met nothing.
@@ -174,14 +174,18 @@ void Receives::close_payload(Receive& receive) const {
 }
 
 /// The bytes of the matched message have come to memory of the library.
-void Receives::give_bytes(const wire::Bytes& bytes, Receive& receive) const {
+void Receives::give_bytes(const std::byte* bytes, Receive& receive) const {
     close_payload(receive);
+    unpack(bytes, receive);
+    receive.finish();
+}
+
+void Receives::unpack(const std::byte* bytes, Receive& receive) const {
     try {
-        unpack_part(receive.memory, bytes.get(), receive.bytes, self_);
+        unpack_part(receive.memory, bytes, receive.bytes, self_);
     } catch (const MpiError& error) { receive.error = error.code; } catch (const std::bad_alloc&) {
         receive.error = MPI_ERR_NO_MEM;
     }
-    receive.finish();
 }
 
 /// The receive was matched with a message that goes straight.
@@ -192,16 +196,19 @@ void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
     receive->payload_tag = expected;
     const auto caught =
         payloads_->catch_all().take(world(receive->actual_source), receive->payload_tag);
-    if (caught) { return give_bytes(*caught, *receive); }
+    if (caught) { return give_bytes(caught->get(), *receive); }
     if (receive->payload == MPI_REQUEST_NULL) { begin_payload(*receive); }
     receiving_.push_back(receive);
 }
 
 void Receives::begin_payload(Receive& receive) const {
     const bool is_matched = receive.actual_source != MPI_ANY_SOURCE;
-    receive.payload = payloads_->receive(receive.memory,
-                                         world(is_matched ? receive.actual_source : receive.source),
-                                         receive.payload_tag);
+    receive.packed_payload.reset();
+    const UserMemory memory = is_matched
+                                  ? receive.memory
+                                  : memory_to_withdraw(receive.memory, &receive.packed_payload);
+    receive.payload = payloads_->receive(
+        memory, world(is_matched ? receive.actual_source : receive.source), receive.payload_tag);
 }
 
 void Receives::note_match(const wire::Entry& entry) {

@@ -33,6 +33,9 @@ struct Receive {
     MPI_Request payload = MPI_REQUEST_NULL;
     uint32_t number = 0;
     int payload_tag = 0;
+    /// Where these come to, if not to `memory`, see memory_to_withdraw().
+    std::unique_ptr<std::byte[]> packed_shadow;
+    std::unique_ptr<std::byte[]> packed_payload;
     MPI_Request request =
         MPI_REQUEST_NULL;          ///< the generalized request, if the receive is not blocking
     MPI_Comm comm = MPI_COMM_NULL; ///< of the application, until that frees it
@@ -65,7 +68,7 @@ struct Receive {
     /// Done: tells MPI, if the application holds a request.
     void finish();
     /// MPI has completed the shadow.
-    void finish_as(int code, const MPI_Status& status);
+    void take_outcome(int code, const MPI_Status& status);
 };
 
 /// The matching of MPI on one communicator: receives in the order in which they were posted,
@@ -199,7 +202,8 @@ class Receives {
     bool give(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
     void give_withdrawn(const wire::Arrived& message, const std::shared_ptr<Receive>& receive);
     void settle_doubt();
-    void give_bytes(const wire::Bytes& bytes, Receive& receive) const;
+    void give_bytes(const std::byte* bytes, Receive& receive) const;
+    void unpack(const std::byte* bytes, Receive& receive) const;
     void expect_payload(const std::shared_ptr<Receive>& receive);
     void begin_payload(Receive& receive) const;
     bool close_from(List::iterator first);

@@ -96,7 +96,7 @@ void Receives::check_payloads() {
         const auto caught =
             payloads_->catch_all().take(world(receive->actual_source), receive->payload_tag);
         if (caught) {
-            give_bytes(*caught, *receive);
+            give_bytes(caught->get(), *receive);
             return true;
         }
         MPI_Status status;
@@ -108,7 +108,11 @@ void Receives::check_payloads() {
             begin_payload(*receive);
             return false;
         }
-        if (code != MPI_SUCCESS) { receive->error = code; }
+        if (code != MPI_SUCCESS) {
+            receive->error = code;
+        } else if (receive->packed_payload != nullptr) {
+            unpack(receive->packed_payload.get(), *receive);
+        }
         receive->finish();
         return true;
     });
@@ -126,7 +130,11 @@ void Receives::check_shadows() {
         --shadows_;
         over.push_back(receive);
         close_payload(*receive);
-        receive->finish_as(code, status);
+        receive->take_outcome(code, status);
+        if (receive->packed_shadow != nullptr && code == MPI_SUCCESS) {
+            unpack(receive->packed_shadow.get(), *receive);
+        }
+        receive->finish();
         return true;
     };
     posted_.remove_if(is_over);

@@ -1,5 +1,7 @@
 #include "runtime/point_to_point/withdraw.hpp"
 
+#include <new>
+
 namespace nodeaware {
 
 Withdrawal withdrawal_of(MPI_Request* receive) {
@@ -23,6 +25,21 @@ Withdrawal withdraw(MPI_Request* receive) {
         result = withdrawal_of(receive);
     }
     return result;
+}
+
+UserMemory memory_to_withdraw(const UserMemory& memory, std::unique_ptr<std::byte[]>* packed) {
+#ifdef MPICH_VERSION
+    constexpr bool keeps_datatypes = true;
+#else
+    constexpr bool keeps_datatypes = false;
+#endif
+    packed->reset();
+    const bool has_gaps = memory.dense == nullptr && memory.bytes > 0;
+    if (!keeps_datatypes || !has_gaps || memory.place.is_on_device) { return memory; }
+    packed->reset(new (std::nothrow) std::byte[memory.bytes]);
+    if (*packed == nullptr) { return memory; } // better that than nothing
+    return {packed->get(), static_cast<MPI_Count>(memory.bytes), MPI_BYTE, memory.bytes,
+            packed->get()};
 }
 
 } // namespace nodeaware

@@ -1,6 +1,10 @@
 #pragma once
 
+#include "runtime/memory/datatype.hpp"
 #include "runtime/mpi/mpi.hpp"
+
+#include <cstddef>
+#include <memory>
 
 namespace nodeaware {
 
@@ -14,5 +18,10 @@ enum class Withdrawal {
 Withdrawal withdraw(MPI_Request* receive);
 /// What has become of a receive that was to be taken back. Throws MpiError.
 Withdrawal withdrawal_of(MPI_Request* receive);
+
+/// What to receive into where the receive may be taken back. MPICH never lets go of the datatype of
+/// such a receive if it has gaps, and says so when the job ends: its message comes to `packed`
+/// instead, as bytes. `packed` is empty else.
+UserMemory memory_to_withdraw(const UserMemory& memory, std::unique_ptr<std::byte[]>* packed);
 
 } // namespace nodeaware

@@ -1,4 +1,4 @@
-// mailboxes_test late | blocked | outside | finalize | testing | loop
+// mailboxes_test late | absent | gaps | blocked | outside | finalize | testing | loop
 //
 // Small messages of all ranks to all ranks on other nodes, while those whose memory they land in
 // have something else to do.
@@ -41,13 +41,16 @@ class Program {
         const auto ranks = static_cast<size_t>(size());
         std::vector<std::vector<char>> sent(ranks), received(ranks);
         std::vector<MPI_Request> requests;
+        const size_t stride = has_gaps_ ? 2 : 1;
         for (int peer = 0; peer < size(); ++peer) {
             if (peer == rank() || !members(peer)) { continue; }
-            received[static_cast<size_t>(peer)].assign(length(peer, rank()), 0);
-            MPI_Irecv(received[static_cast<size_t>(peer)].data(),
-                      static_cast<int>(length(peer, rank())), MPI_CHAR, peer, tag, MPI_COMM_WORLD,
-                      &requests.emplace_back());
+            received[static_cast<size_t>(peer)].assign(stride * room(peer, rank()), gap);
+            MPI_Datatype type = type_of(room(peer, rank()));
+            MPI_Irecv(received[static_cast<size_t>(peer)].data(), 1, type, peer, tag,
+                      MPI_COMM_WORLD, &requests.emplace_back());
+            MPI_Type_free(&type);
         }
+        if (meets_) { MPI_Barrier(MPI_COMM_WORLD); }
         for (int peer = 0; peer < size(); ++peer) {
             if (peer == rank() || !members(peer)) { continue; }
             sent[static_cast<size_t>(peer)].assign(length(rank(), peer), value(rank(), peer));
@@ -58,7 +61,11 @@ class Program {
         finish(requests, tests);
         for (int peer = 0; peer < size(); ++peer) {
             const auto& bytes = received[static_cast<size_t>(peer)];
-            harness_.expect(bytes == std::vector<char>(bytes.size(), value(peer, rank())),
+            std::vector<char> expected(bytes.size(), gap);
+            for (size_t i = 0; i < length(peer, rank()) && !bytes.empty(); ++i) {
+                expected[stride * i] = value(peer, rank());
+            }
+            harness_.expect(bytes == expected,
                             "round " + std::to_string(round_) + ", from " + std::to_string(peer));
         }
     }
@@ -70,6 +77,24 @@ class Program {
             exchange(everybody);
             if (i % 4 == 0) { MPI_Barrier(MPI_COMM_WORLD); }
         }
+    }
+
+    /// One rank leaves the others to themselves, and looks after nothing until the end.
+    void absent() {
+        for (int i = 0; i < 60; ++i) {
+            exchange([](int rank) { return rank != 0; });
+            if (rank() == 0) { usleep(3000); }
+        }
+    }
+
+    /// Receives into every second byte, also of large messages and of small ones where there is
+    /// room for large ones; all ranks meet while they wait.
+    void gaps() {
+        has_gaps_ = true;
+        late();
+        blocked();
+        meets_ = true;
+        for (int i = 0; i < 20; ++i) { exchange(everybody); }
     }
 
     /// Half of the ranks wait in a collective call of MPI meanwhile.
@@ -153,14 +178,29 @@ class Program {
         }
     }
 
-    static size_t length(int source, int destination) {
-        return static_cast<size_t>(20 + (source * 31 + destination * 17) % 180);
+    size_t length(int source, int destination) const {
+        const size_t length = 20 + static_cast<size_t>(source * 31 + destination * 17) % 180;
+        return has_gaps_ && (source + destination) % 5 == 0 ? 1000 * length : length;
+    }
+    size_t room(int source, int destination) const {
+        const size_t least = length(source, destination);
+        return has_gaps_ && (source + destination) % 5 == 1 ? 1000 * least : least;
+    }
+    MPI_Datatype type_of(size_t length) const {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_vector(static_cast<int>(length), 1, has_gaps_ ? 2 : 1, MPI_CHAR, &type);
+        MPI_Type_commit(&type);
+        return type;
     }
     char value(int source, int destination) const {
         return static_cast<char>(source * 29 + destination * 7 + round_);
     }
 
+    static constexpr char gap = 0;
+
     Harness& harness_;
+    bool has_gaps_ = false;
+    bool meets_ = false;
     int round_ = 0;
 };
 
@@ -174,6 +214,8 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
     Program program(harness, what != "loop");
     if (what == "late") { program.late(); }
+    if (what == "absent") { program.absent(); }
+    if (what == "gaps") { program.gaps(); }
     if (what == "blocked") { program.blocked(); }
     if (what == "outside") { program.outside(); }
     if (what == "testing") { program.testing(); }
