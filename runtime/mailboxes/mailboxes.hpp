@@ -291,7 +291,7 @@ class Mailboxes : public WorkSource {
     int expecting_ = 0;
     uint64_t looks_ = 0;
     double waiting_since_ = 0;        ///< 0: does not wait
-    bool is_away_ = false; ///< in MPI since it left the library, as far as others know
+    bool is_away_ = false;            ///< in MPI since it left the library, as far as others know
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;
     Counts counts_;
