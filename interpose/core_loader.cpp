@@ -120,6 +120,10 @@ const abi::Core* active_core() {
 Inside::Inside() { ++depth; }
 Inside::~Inside() { --depth; }
 
+/// A function that is left by longjmp leaves the depth of the application, as it should.
+Application::Application() : depth_(depth) { depth = 0; }
+Application::~Application() { depth = depth_; }
+
 bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
 
 void start_core() {

@@ -66,6 +66,18 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
+/// While one lives, this thread runs a function of the application, whoever has called it.
+class Application {
+  public:
+    Application();
+    ~Application();
+    Application(const Application&) = delete;
+    Application& operator=(const Application&) = delete;
+
+  private:
+    int depth_; ///< of Inside
+};
+
 /// Before a function that may block in MPI.
 inline void before_blocking(const abi::Core& core) {
     if (is_any(activity.pending_work)) {

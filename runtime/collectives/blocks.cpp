@@ -1,8 +1,10 @@
 #include "runtime/collectives/blocks.hpp"
 
 #include "runtime/device/driver.hpp"
+#include "runtime/memory/copied_together.hpp"
 
 #include <map>
+#include <new>
 #include <tuple>
 
 namespace nodeaware {
@@ -46,9 +48,15 @@ void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i) {
 }
 
 void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
+    const CopiedTogether small(exchange.outgoing, &exchange.error);
     uint64_t total = 0;
     for (const UserMemory& memory : exchange.outgoing) { total += memory.bytes; }
-    exchange.staged.resize(total);
+    try {
+        exchange.staged.resize(total);
+    } catch (const std::bad_alloc&) { // the others wait
+        exchange.error = MPI_ERR_NO_MEM;
+        return;
+    }
     std::byte* next = exchange.staged.data();
     for (UserMemory& memory : exchange.outgoing) {
         try {

@@ -75,8 +75,7 @@ void add_outgoing(Exchange& exchange, int peer, BlockReader& blocks, int i);
 void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i);
 
 /// For MPI_IN_PLACE: copies what is sent, for it will be overwritten. To be called before the
-/// exchange begins. What fails is an error of the exchange, which takes place nevertheless. Throws
-/// std::bad_alloc.
+/// exchange begins. What fails is an error of the exchange, which takes place nevertheless.
 void stage_outgoing(Exchange& exchange, MPI_Comm comm);
 
 /// Asks anew where the memory of messages is, which may have come to be a device's.

@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/mpi_transport.hpp"
 #include "runtime/job/log.hpp"
+#include "runtime/memory/copied_together.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
 #include <functional>
@@ -129,12 +130,14 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
 
 } // namespace
 
-int execute(MPI_Comm comm, InnerCommunicator& inner, const Exchange& exchange,
-            const Selected& selected, CallRecord& record) {
+int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+            CallRecord& record) {
     int code = MPI_SUCCESS;
     try {
         const CompletionErrorsReturn errors_return;
+        CopiedTogether small(exchange);
         code = move(inner, exchange, selected, record);
+        if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
     } catch (const MpiError& error) {
         log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
         code = error.code;

@@ -9,7 +9,7 @@ namespace nodeaware {
 /// Moves the messages of `exchange`, which belong to a call on `comm`, as selected. Collective
 /// over the communicator. Returns what the application's call is to return, after its error handler
 /// has been called if that is an error. Fills in `record`.
-int execute(MPI_Comm comm, InnerCommunicator& inner, const Exchange& exchange,
-            const Selected& selected, CallRecord& record);
+int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+            CallRecord& record);
 
 } // namespace nodeaware

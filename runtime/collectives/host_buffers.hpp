@@ -1,9 +1,7 @@
 #pragma once
 
 #include "runtime/collectives/exchange_arguments.hpp"
-
-#include <memory>
-#include <vector>
+#include "runtime/memory/areas_on_host.hpp"
 
 namespace nodeaware {
 
@@ -15,36 +13,22 @@ class HostBuffers {
     /// Copies what is sent. `exchange`: as listed for the call. Throws std::bad_alloc.
     HostBuffers(const ExchangeArguments& arguments, const Exchange& exchange);
 
-    bool are_needed() const { return sent_.is_used() || received_.is_used(); }
+    bool are_needed() const { return sent_.are_one() || received_.are_one(); }
     /// What MPI is to be given instead of the application's.
-    const void* sent() const { return sent_.buffer(); }
-    void* received() const { return received_.buffer(); }
+    const void* sent() const { return in_place_of(arguments_.sent.buffer, sent_); }
+    void* received() const { return in_place_of(arguments_.received.buffer, received_); }
     /// Copies what has been received, unless MPI's call has failed; what the call returns.
     int finish(int code);
 
   private:
-    /// One buffer, from the first to the last byte that the exchange may touch.
-    class Copy {
-      public:
-        Copy(void* buffer, const std::vector<UserMemory>& memories);
-        bool is_used() const { return bytes_ != nullptr; }
-        void* buffer() const { return buffer_; }
-        /// Throw MpiError.
-        void load(const std::vector<UserMemory>& memories);
-        void store(const std::vector<UserMemory>& memories);
+    static void* in_place_of(const void* buffer, const AreasOnHost& areas) {
+        return areas.are_one() ? areas.in_place_of(buffer) : const_cast<void*>(buffer);
+    }
 
-      private:
-        std::byte* at(uint64_t address) { return bytes_.get() + (address - span_.begin); }
-
-        device::Span span_;
-        std::unique_ptr<std::byte[]> bytes_;
-        void* buffer_; ///< with the same displacements
-    };
-
-    const Exchange& exchange_;
+    const ExchangeArguments& arguments_;
     int error_ = MPI_SUCCESS;
-    Copy sent_;
-    Copy received_;
+    AreasOnHost sent_;
+    AreasOnHost received_;
 };
 
 } // namespace nodeaware

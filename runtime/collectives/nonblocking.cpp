@@ -40,14 +40,14 @@ void KeptTypes::keep(UserMemory& memory) {
                   memory.dense};
         return;
     }
-    auto [found, is_new] = duplicates_.try_emplace(memory.type, MPI_DATATYPE_NULL);
-    if (is_new) { MPI_CALL(Type_dup, memory.type, &found->second); }
+    auto [found, is_new] = kept_.try_emplace(memory.type, MPI_DATATYPE_NULL);
+    if (is_new) { found->second = keep_datatype(memory.type); }
     memory.type = found->second;
 }
 
 KeptTypes::~KeptTypes() {
-    for (auto& [original, duplicate] : duplicates_) {
-        if (duplicate != MPI_DATATYPE_NULL) { mpi.Type_free(&duplicate); }
+    for (auto& [original, kept] : kept_) {
+        if (kept != MPI_DATATYPE_NULL) { mpi.Type_free(&kept); }
     }
 }
 

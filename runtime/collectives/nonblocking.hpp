@@ -20,7 +20,7 @@ namespace nodeaware {
 /// own.
 class KeptTypes {
   public:
-    /// Duplicates the datatypes that will be needed, and names them in the exchange. Throws
+    /// Keeps the datatypes that will be needed, and names them in the exchange. Throws
     /// MpiError.
     explicit KeptTypes(Exchange& exchange);
     ~KeptTypes();
@@ -29,7 +29,7 @@ class KeptTypes {
 
   private:
     void keep(UserMemory& memory);
-    std::map<MPI_Datatype, MPI_Datatype> duplicates_;
+    std::map<MPI_Datatype, MPI_Datatype> kept_; ///< by the application's
 };
 
 /// The requests of nonblocking and persistent operations that the library executes. Those of

@@ -17,7 +17,7 @@ PendingExchange::Part::Part(Schedule compiled, const NonblockingContext& context
 
 PendingExchange::PendingExchange(std::shared_ptr<NonblockingContext> context, Exchange exchange,
                                  int error) noexcept
-    : context_(std::move(context)), exchange_(std::move(exchange)),
+    : context_(std::move(context)), exchange_(std::move(exchange)), small_(exchange_),
       operation_(context_->next_operation()), error_(error) {
     const auto& messages = context_->messages;
     try {
@@ -47,7 +47,18 @@ bool PendingExchange::progress() {
     if (is_last_ && !for_all_) { send_for_all(); }
     const bool all_is_done = for_all_ ? for_all_->execution.progress() : !is_last_;
     const bool own_is_done = !own_ || own_->execution.progress();
-    return own_is_done && all_is_done;
+    if (!own_is_done || !all_is_done) { return false; }
+    bring_back();
+    return true;
+}
+
+void PendingExchange::bring_back() {
+    if (error() != MPI_SUCCESS) { return; }
+    try {
+        small_.finish(context_->inner().comm());
+    } catch (const MpiError& failure) { error_ = failure.code; } catch (const std::bad_alloc&) {
+        error_ = MPI_ERR_NO_MEM;
+    }
 }
 
 bool PendingExchange::begin() {

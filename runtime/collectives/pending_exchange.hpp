@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/gathering_transport.hpp"
 #include "runtime/communicators/nonblocking_context.hpp"
+#include "runtime/memory/copied_together.hpp"
 
 #include <memory>
 #include <optional>
@@ -48,9 +49,11 @@ class PendingExchange {
     /// As the last of its node: takes what all have contributed, and sends it.
     void send_for_all();
     void take();
+    void bring_back();
 
     std::shared_ptr<NonblockingContext> context_;
     Exchange exchange_;
+    CopiedTogether small_;
     const uint64_t operation_;
     int error_; ///< that it began with
     bool has_begun_ = false;

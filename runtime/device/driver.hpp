@@ -13,7 +13,13 @@ struct Driver {
     // What moves bytes.
     int (*host_to_device)(uint64_t to, const void* from, size_t bytes) = nullptr;
     int (*device_to_host)(void* to, uint64_t from, size_t bytes) = nullptr;
-    int (*stream_synchronize)(void* stream) = nullptr; ///< nullptr: the one of these copies
+    // The same, over when the stream is. From and to memory of the host that is not pinned the
+    // driver may do them at once.
+    int (*host_to_device_later)(uint64_t to, const void* from, size_t bytes,
+                                void* stream) = nullptr;
+    int (*device_to_host_later)(void* to, uint64_t from, size_t bytes, void* stream) = nullptr;
+    int (*stream_synchronize)(void* stream) = nullptr;
+    int (*pin)(void* memory, size_t bytes, unsigned flags) = nullptr;
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;

@@ -22,6 +22,9 @@ constexpr int attribute_range_bytes = 12;
 constexpr unsigned type_device = 2;
 constexpr int capture_mode_relaxed = 2;
 constexpr int invalid_value = 1;
+constexpr unsigned for_all_contexts = 1;
+/// CU_STREAM_PER_THREAD: it waits for no stream of the application but the default one.
+void* stream_of_thread() { return reinterpret_cast<void*>(uintptr_t{2}); }
 
 void check(int code, const char* function) {
     if (code == 0) { return; }
@@ -79,6 +82,7 @@ Place locate(const void* address) {
     // Also if nothing is initialized, or is no more.
     if (code != 0 || (type != type_device && is_managed == 0)) { return {}; }
     place.is_on_device = true;
+    if (place.context == nullptr) { known->context_get(&place.current); }
     return place;
 }
 
@@ -113,28 +117,31 @@ void* Copies::context_of(const Place& place) {
     int is_active = 0;
     void* context = nullptr;
     check(driver()->context_state(device_, &flags, &is_active), "cuDevicePrimaryCtxGetState");
-    if (is_active == 0) {
-        check(driver()->context_get(&context), "cuCtxGetCurrent");
-        return context;
-    }
+    if (is_active == 0) { return place.current; }
     check(driver()->context_retain(&context, device_), "cuDevicePrimaryCtxRetain");
     is_retained_ = true;
     return context;
 }
 
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
-    check(driver()->device_to_host(to, from, bytes), "cuMemcpyDtoH");
+    check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
-    check(driver()->host_to_device(to, from, bytes), "cuMemcpyHtoD");
+    check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
 }
 
-/// From memory that is not pinned the driver copies twice, and returns after the first.
-void Copies::finish() { check(driver()->stream_synchronize(nullptr), "cuStreamSynchronize"); }
+void Copies::finish() {
+    check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
+}
+
+/// It is pinned no more when the application has reset the device.
+void Copies::pin(void* memory, uint64_t bytes) { driver()->pin(memory, bytes, for_all_contexts); }
 
 void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes) {
-    Copies(place).to_host(to, from, bytes);
+    Copies copies(place);
+    copies.to_host(to, from, bytes);
+    copies.finish();
 }
 
 void copy_to_device(const Place& place, uint64_t to, const void* from, uint64_t bytes) {

@@ -18,6 +18,7 @@ struct Place {
     bool is_on_device = false; ///< the processor must not touch it, or cannot
     Span allocation;           ///< on a device
     void* context = nullptr;   ///< nullptr: memory of a pool or a mapping, which has none
+    void* current = nullptr;   ///< for that: the context when this was asked
     int ordinal = 0;           ///< of the device
 
     /// All of them lie in the allocation.
@@ -38,7 +39,7 @@ void set_mpi_awareness(DeviceAware wanted);
 bool mpi_is_aware();
 
 /// Copies between the host and one allocation, in the context of the allocation; what was current
-/// is so again afterwards.
+/// is so again afterwards. They follow what the application's default stream has been given.
 class Copies {
   public:
     /// Throws MpiError, as all of them.
@@ -47,11 +48,13 @@ class Copies {
     Copies(const Copies&) = delete;
     Copies& operator=(const Copies&) = delete;
 
-    /// Returns when the bytes are there.
+    /// The bytes are there after finish(), and the source must stay until then.
     void to_host(void* to, uint64_t from, uint64_t bytes);
-    /// The source may be used again; the bytes are there after finish().
     void to_device(uint64_t to, const void* from, uint64_t bytes);
     void finish();
+    /// Lets devices reach memory of the host that is never given back: copies that need not pass
+    /// through the driver's own take half of the time. Cheap if they do already. Never fails.
+    void pin(void* memory, uint64_t bytes);
 
   private:
     void* context_of(const Place& place);

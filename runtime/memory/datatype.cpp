@@ -7,6 +7,7 @@
 #include <climits>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 namespace nodeaware {
@@ -98,16 +99,19 @@ class Row {
 
 bool contents_are_dense(MPI_Datatype handle, int combiner, int integers, int addresses,
                         int datatypes) {
+    if (datatypes == 0) { return true; } // no members, no bytes
     const Contents contents(handle, integers, addresses, datatypes);
     const MPI_Datatype old = contents.type(0);
-    const MPI_Count extent = measure(old).extent;
+    const Datatype element = measure(old);
+    const MPI_Count extent = element.extent;
     const auto count = static_cast<size_t>(integers > 0 ? contents.integer(0) : 0);
     Row row;
     switch (combiner) {
     case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED:
-    case MPI_COMBINER_SUBARRAY: // a slice without gaps, or the caller would not ask
-        return is_dense(old);
+    case MPI_COMBINER_RESIZED: return is_dense(old);
+    case MPI_COMBINER_SUBARRAY: // a slice without gaps, or the caller would not ask; or elements
+                                // overlap
+        return extent == static_cast<MPI_Count>(element.size) && is_dense(old);
     case MPI_COMBINER_CONTIGUOUS: return row.add(old, contents.integer(0), 0);
     case MPI_COMBINER_VECTOR:
     case MPI_COMBINER_HVECTOR: {
@@ -203,9 +207,11 @@ void move_in_parts(const UserMemory& memory, Bytes* bytes, Move move, MoveAlone 
     }
 }
 
-/// Copies between two memories by a message to itself.
+/// Copies between two memories by a message to itself. Those of several threads are not to meet.
 void send_to_self(const void* from, const Elements& sent, void* to, const Elements& received,
                   MPI_Comm comm) {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
     int rank = 0;
     MPI_CALL(Comm_rank, comm, &rank);
     MPI_CALL(Sendrecv, from, sent.count(), sent.type(), rank, tags::to_itself, to, received.count(),
@@ -225,6 +231,17 @@ Datatype inspect(MPI_Datatype handle) {
     Datatype type = measure(handle);
     if (type.dense_element) { type.dense_element = is_dense(handle); }
     return type;
+}
+
+MPI_Datatype keep_datatype(MPI_Datatype handle) {
+    MPI_Datatype kept = MPI_DATATYPE_NULL;
+    MPI_CALL(Type_contiguous, 1, handle, &kept);
+    const int code = mpi.Type_commit(&kept);
+    if (code != MPI_SUCCESS) {
+        mpi.Type_free(&kept);
+        throw MpiError(code, "MPI_Type_commit");
+    }
+    return kept;
 }
 
 UserMemory user_memory(void* address, MPI_Count count, const Datatype& type,

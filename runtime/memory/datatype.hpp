@@ -23,6 +23,10 @@ struct Datatype {
 /// with them. Throws MpiError.
 Datatype inspect(MPI_Datatype handle);
 
+/// A datatype of the same layout, which lives on when the application frees that; to be freed. No
+/// function of the application is called, as MPI_Type_dup would for attributes. Throws MpiError.
+MPI_Datatype keep_datatype(MPI_Datatype handle);
+
 /// Some elements of a datatype in the application's memory: one message.
 struct UserMemory {
     void* address = nullptr; ///< as the application gives it

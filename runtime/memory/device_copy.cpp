@@ -1,6 +1,5 @@
 #include "runtime/memory/device_copy.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -29,16 +28,6 @@ class Shadow {
     UserMemory like_;
 };
 
-/// Calls `take(begin, size)` with each run of bytes that are marked.
-template <class Take> void for_each_run(const std::vector<std::byte>& marks, Take take) {
-    const auto is_marked = [](std::byte mark) { return mark != std::byte{0}; };
-    for (auto next = marks.begin(); next != marks.end();) {
-        const auto begin = std::find_if(next, marks.end(), is_marked);
-        next = std::find_if_not(begin, marks.end(), is_marked);
-        if (begin != next) { take(begin - marks.begin(), next - begin); }
-    }
-}
-
 } // namespace
 
 device::Span span_of(const UserMemory& memory, const Datatype& type) {
@@ -65,9 +54,8 @@ void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t
     const std::vector<std::byte> ones(size, std::byte{0xff});
     unpack_part(marks.memory(), ones.data(), size, comm);
     device::Copies copies(memory.place);
-    for_each_run(marks.bytes(), [&](ptrdiff_t begin, ptrdiff_t length) {
-        copies.to_device(span.begin + static_cast<uint64_t>(begin), values.bytes().data() + begin,
-                         static_cast<uint64_t>(length));
+    for_each_run(marks.bytes(), [&](uint64_t begin, uint64_t length) {
+        copies.to_device(span.begin + begin, values.bytes().data() + begin, length);
     });
     copies.finish();
 }

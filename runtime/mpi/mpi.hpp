@@ -98,7 +98,6 @@
     X(Type_contiguous)                                                                             \
     X(Type_create_keyval)                                                                          \
     X(Type_create_struct)                                                                          \
-    X(Type_dup)                                                                                    \
     X(Type_free)                                                                                   \
     X(Type_get_attr)                                                                               \
     X(Type_get_contents)                                                                           \

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -13,11 +14,22 @@ namespace {
 
 constexpr size_t more_than_wildcards = 4;
 constexpr size_t most = 64;
+constexpr uint64_t least_space = uint64_t{16} << 20U;
 
 size_t machine_memory() {
     static const auto bytes = static_cast<size_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L)) *
                               static_cast<size_t>(std::max(sysconf(_SC_PAGESIZE), 4096L));
     return bytes;
+}
+
+/// As much as the machine has memory, unless the process may not have as much address space: then
+/// half of what it may, for all together.
+size_t space_for_each(size_t receives, uint64_t largest) {
+    rlimit limit = {};
+    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    if (!is_limited) { return machine_memory(); }
+    const uint64_t share = limit.rlim_cur / 2 / receives;
+    return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
 }
 
 /// Address space, or nullptr.
@@ -37,13 +49,19 @@ CatchAll::~CatchAll() {
     for (Receive& receive : posted_) { mpi.Wait(&receive.request, MPI_STATUS_IGNORE); }
 }
 
-void CatchAll::post(size_t wildcards) {
+void CatchAll::post(size_t wildcards, uint64_t largest) {
     if (wildcards == 0) { return; }
     wildcards_ += wildcards;
-    const Elements elements(machine_memory());
-    while (posted_.size() < std::min(wildcards_ + more_than_wildcards, most)) {
-        Receive receive{MPI_REQUEST_NULL, make_space(machine_memory())};
+    const size_t wanted = std::min(wildcards_ + more_than_wildcards, most);
+    while (posted_.size() < wanted) {
+        Receive receive{MPI_REQUEST_NULL, nullptr, space_for_each(wanted, largest)};
+        receive.memory = make_space(receive.bytes);
+        if (receive.memory == nullptr) { // where space has to be backed by memory
+            receive.bytes = std::max(largest, least_space);
+            receive.memory = make_space(receive.bytes);
+        }
         if (receive.memory == nullptr) { return; }
+        const Elements elements(receive.bytes);
         MPI_CALL(Irecv, receive.memory.get(), elements.count(), elements.type(), MPI_ANY_SOURCE,
                  MPI_ANY_TAG, comm_, &receive.request);
         posted_.push_back(std::move(receive));

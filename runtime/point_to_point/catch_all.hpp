@@ -25,8 +25,9 @@ class CatchAll {
     CatchAll(const CatchAll&) = delete;
     CatchAll& operator=(const CatchAll&) = delete;
 
-    /// Before this rank may be away: so many more receives with wildcards wait.
-    void post(size_t wildcards);
+    /// Before this rank may be away: so many more receives with wildcards wait, the largest for so
+    /// many bytes. Where address space is limited, messages are not expected to be much larger.
+    void post(size_t wildcards, uint64_t largest);
     /// When it is back: takes back what has met nothing.
     void withdraw();
     /// Looks after those that something is coming for.
@@ -41,6 +42,7 @@ class CatchAll {
     struct Receive {
         MPI_Request request;
         std::shared_ptr<std::byte> memory;
+        size_t bytes = 0;
     };
 
     MPI_Comm comm_;

@@ -23,7 +23,7 @@ namespace nodeaware {
 /// A receive of the application whose message the library may bring.
 struct Receive {
     UserMemory memory;
-    MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< duplicate, if the datatype will be needed
+    MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< if the datatype will be needed
     int source = 0;                             ///< or MPI_ANY_SOURCE
     int tag = 0;                                ///< or MPI_ANY_TAG
     /// The same receive in MPI, if its message may come that way.

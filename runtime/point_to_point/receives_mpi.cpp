@@ -41,7 +41,9 @@ void Receives::open(uint64_t above) {
         receive->payload_tag = *tag;
         begin_payload(*receive);
     }
-    payloads_->catch_all().post(wildcards.size());
+    uint64_t largest = 0;
+    for (const Receive* receive : wildcards) { largest = std::max(largest, receive->memory.bytes); }
+    payloads_->catch_all().post(wildcards.size(), largest);
 }
 
 std::vector<wire::Entry> Receives::announcements() {

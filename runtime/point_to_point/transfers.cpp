@@ -219,7 +219,7 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
         return true;
     }
     if (posted->memory.dense == nullptr && posted->memory.bytes > 0) {
-        MPI_CALL(Type_dup, message.type, &posted->kept_type);
+        posted->kept_type = keep_datatype(message.type);
         posted->memory.type = posted->kept_type;
     }
     make_request(posted, engine, request);

@@ -51,7 +51,7 @@ void Requests::remember(MPI_Request request, const PersistentRequest& persistent
         memory.type = MPI_BYTE;
         if (memory.dense != nullptr) { memory.address = memory.dense; }
     } else {
-        MPI_CALL(Type_dup, memory.type, &kept.kept_type);
+        kept.kept_type = keep_datatype(memory.type);
         memory.type = kept.kept_type;
     }
 }

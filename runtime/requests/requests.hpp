@@ -67,7 +67,7 @@ struct PersistentRequest {
     enum class Mode { standard, synchronous, buffered, receive };
     Mode mode = Mode::standard;
     UserMemory memory;
-    MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< duplicate, if the datatype will be needed
+    MPI_Datatype kept_type = MPI_DATATYPE_NULL; ///< if the datatype will be needed
     int peer = 0;
     int tag = 0;
     MPI_Comm comm = MPI_COMM_NULL;

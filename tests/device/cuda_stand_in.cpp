@@ -1,7 +1,8 @@
 // A stand-in for libcuda.so.1, as strict as a GPU and stricter: its memory is out of reach for
 // programs (the driver has a second mapping of it), bytes outside an allocation cannot be copied,
 // copies need the context of the allocation, contexts are those of a thread, and addresses are used
-// again at once, for whatever kind of memory is wanted next.
+// again at once, for whatever kind of memory is wanted next. Copies in a stream happen when that is
+// waited for, and the bytes are spoilt until then; those of memory that is not pinned are counted.
 //
 // GPU_STAND_IN="ALPHA BETA ALPHA BETA" makes copies take that time (seconds, seconds per byte; host
 // to device first). As on a device with one copy engine, copies of several processes follow one
@@ -11,6 +12,7 @@
 
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/stand_in.hpp"
+#include "tests/device/stream.hpp"
 
 #include <array>
 #include <cstdint>
@@ -32,6 +34,7 @@ constexpr int invalid_value = 1;
 constexpr int out_of_memory = 2;
 constexpr int not_initialized = 3;
 constexpr int invalid_context = 201;
+constexpr int already_pinned = 712;
 constexpr int unknown = 999;
 
 constexpr int devices = 2;
@@ -163,22 +166,20 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
     return memory().opened + offset;
 }
 
-/// The last copy to a device is there only when that is waited for, or another one follows.
-struct OnTheWay {
-    std::vector<char> bytes;
-    char* to = nullptr;
-} on_the_way;
+constexpr std::uintptr_t stream_of_thread = 2;
+bool is_a_stream(const void* stream) {
+    return stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == stream_of_thread;
+}
 
-/// With the lock held.
-void arrive() {
-    if (on_the_way.to == nullptr) { return; }
-    std::memcpy(on_the_way.to, on_the_way.bytes.data(), on_the_way.bytes.size());
-    on_the_way = {};
+int copy_later(std::size_t direction, char* to, const char* from, std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    if (!begin_copy(direction, to, from, bytes)) { ++counts.unpinned; }
+    return success;
 }
 
 void land() {
     const std::lock_guard lock(mutex);
-    arrive();
+    end_copies();
 }
 
 } // namespace
@@ -251,7 +252,7 @@ DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
 }
 DRIVER cuStreamSynchronize(void* stream) {
     MAY_FAIL
-    if (current() == nullptr || stream != nullptr) { return invalid_context; }
+    if (current() == nullptr || !is_a_stream(stream)) { return invalid_context; }
     land();
     return success;
 }
@@ -277,7 +278,7 @@ DRIVER cuMemFree_v2(std::uint64_t address) {
     if (found == memory().allocations.end() || address != address_of(found->first)) {
         return invalid_value;
     }
-    arrive();
+    end_copies();
     std::memset(memory().opened + found->first, 0xee, found->second.bytes);
     memory().allocations.erase(found);
     return success;
@@ -297,20 +298,37 @@ DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
     land();
-    // As from memory that is not pinned: it returns when the source has been read.
-    std::vector<char> staged(bytes);
-    copy_as_a_device(0, staged.data(), from, bytes);
-    const std::lock_guard lock(mutex);
-    std::memset(reached, 0xab, bytes);
-    on_the_way = {std::move(staged), reached};
-    if (!may_fail) { arrive(); }
+    copy_as_a_device(0, reached, from, bytes);
     return code;
+}
+DRIVER cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
+    MAY_FAIL
+    int code = is_a_stream(stream) ? success : invalid_value;
+    if (code != success) { return code; }
+    char* const reached = reach(to, bytes, &code);
+    if (reached == nullptr) { return code; }
+    const auto* const source = static_cast<const char*>(from);
+    return copy_later(0, reached, source, bytes);
+}
+DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+    MAY_FAIL
+    int code = is_a_stream(stream) ? success : invalid_value;
+    if (code != success) { return code; }
+    const char* const reached = reach(from, bytes, &code);
+    if (reached == nullptr) { return code; }
+    auto* const target = static_cast<char*>(to);
+    return copy_later(1, target, reached, bytes);
+}
+DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
+    MAY_FAIL
+    const std::lock_guard lock(mutex);
+    if (current() == nullptr) { return invalid_context; }
+    return pin(memory, bytes) ? success : already_pinned;
 }
 DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     MAY_FAIL
     int code = success;
     const char* const reached = reach(from, bytes, &code);
-    if (may_fail) { land(); } // one stream; the test itself reads as another one would
     if (reached != nullptr) { copy_as_a_device(1, to, reached, bytes); }
     return code;
 }

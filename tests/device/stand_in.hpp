@@ -27,7 +27,8 @@ struct StandInCounts {
     std::uint64_t queries;
     std::uint64_t copies; ///< of both directions
     std::uint64_t bytes;
-    std::uint64_t faults; ///< made to happen by GPU_STAND_IN_FAIL
+    std::uint64_t unpinned; ///< of the copies
+    std::uint64_t faults;   ///< made to happen by GPU_STAND_IN_FAIL
 };
 StandInCounts stand_in_counts();
 /// Whether GPU_STAND_IN_FAIL counts the calls of this thread from now on.

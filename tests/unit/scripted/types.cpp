@@ -69,15 +69,6 @@ int mpi_Type_get_contents(MPI_Datatype type, int /*integers*/, int /*addresses*/
     return MPI_SUCCESS;
 }
 
-int mpi_Type_dup(MPI_Datatype type, MPI_Datatype* made) {
-    ENTER(Type_dup)
-    Type copy = *job().type(type);
-    copy.combiner = MPI_COMBINER_DUP;
-    copy.made_of = type;
-    *made = add(std::move(copy));
-    return MPI_SUCCESS;
-}
-
 /// Adds `count` elements of a type at an offset.
 void append(Type& made, const Type& part, MPI_Count count, MPI_Count offset) {
     const bool is_dense = part.blocks.size() == 1 && part.blocks[0].second == part.extent;
@@ -312,7 +303,6 @@ void add_types(nodeaware::Mpi& table) {
     ADD(Type_get_true_extent_x)
     ADD(Type_get_envelope)
     ADD(Type_get_contents)
-    ADD(Type_dup)
     ADD(Type_contiguous)
     ADD(Type_create_struct)
     ADD(Type_commit)

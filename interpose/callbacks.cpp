@@ -1,0 +1,103 @@
+// The application's own functions that MPI calls in the midst of its own: error handlers, and what
+// belongs to generalized requests. They are part of the application wherever MPI calls them, also
+// inside the library, and what they call is to come to the wrappers as anywhere else. Those of
+// Fortran are registered by MPI itself, and may not.
+
+#include "interpose/wrapping.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+namespace nodeaware::abi {
+
+using namespace nodeaware::interpose;
+
+namespace {
+
+using Handler = void(MPI_Comm*, int*, ...);
+
+/// MPI tells a handler nothing of itself, so there is a function for each; programs have few.
+constexpr std::size_t most_handlers = 64;
+constinit std::array<std::atomic<Handler*>, most_handlers> handlers{};
+
+/// What comes behind the first two arguments is the MPI's own affair, and in registers.
+template <std::size_t index>
+void call_handler(MPI_Comm* comm, int* code, Word third, Word fourth, Word fifth, Word sixth) {
+    const Application application;
+    handlers[index].load(std::memory_order_relaxed)(comm, code, third, fourth, fifth, sixth);
+}
+
+using Stub = void(MPI_Comm*, int*, Word, Word, Word, Word);
+template <std::size_t... index>
+constexpr std::array<Stub*, most_handlers> stubs_of(std::index_sequence<index...> /*all*/) {
+    return {call_handler<index>...};
+}
+constexpr auto stubs = stubs_of(std::make_index_sequence<most_handlers>{});
+
+/// What MPI is to call instead; the handler itself if there are too many.
+Handler* stub_of(Handler* handler) {
+    for (std::size_t i = 0; handler != nullptr && i < most_handlers; ++i) {
+        Handler* known = nullptr;
+        const bool is_new = handlers[i].compare_exchange_strong(known, handler);
+        if (is_new || known == handler) { return reinterpret_cast<Handler*>(stubs[i]); }
+    }
+    return handler;
+}
+
+struct Request {
+    int (*query)(void*, void*);
+    int (*free)(void*);
+    int (*cancel)(void*, int);
+    void* state;
+};
+
+int query_request(void* request, void* status) {
+    const Application application;
+    const auto* const of = static_cast<const Request*>(request);
+    return of->query(of->state, status);
+}
+
+int free_request(void* request) {
+    const Application application;
+    auto* const of = static_cast<Request*>(request);
+    const int result = of->free(of->state);
+    std::free(of);
+    return result;
+}
+
+int cancel_request(void* request, int is_complete) {
+    const Application application;
+    const auto* const of = static_cast<const Request*>(request);
+    return of->cancel(of->state, is_complete);
+}
+
+} // namespace
+
+#define CREATES_HANDLER(symbol)                                                                    \
+    EXPORTED int symbol(Handler* handler, Word made) {                                             \
+        static constinit Next<int(Handler*, Word)> next(#symbol);                                  \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        return next.get()(active_core() != nullptr ? stub_of(handler) : handler, made);            \
+    }
+
+CREATES_HANDLER(MPI_Comm_create_errhandler)
+CREATES_HANDLER(MPI_Errhandler_create)
+
+EXPORTED int MPI_Grequest_start(int (*query)(void*, void*), int (*free)(void*),
+                                int (*cancel)(void*, int), void* state, Word made) {
+    using Start = int(int (*)(void*, void*), int (*)(void*), int (*)(void*, int), void*, Word);
+    static constinit Next<Start> next("MPI_Grequest_start");
+    if (next.get() == nullptr) { return no_mpi; }
+    const bool is_known = query != nullptr && free != nullptr && cancel != nullptr;
+    auto* const request = active_core() != nullptr && is_known
+                              ? static_cast<Request*>(std::malloc(sizeof(Request)))
+                              : nullptr;
+    if (request == nullptr) { return next.get()(query, free, cancel, state, made); }
+    *request = {query, free, cancel, state};
+    const int result = next.get()(query_request, free_request, cancel_request, request, made);
+    if (result != 0) { std::free(request); }
+    return result;
+}
+
+} // namespace nodeaware::abi

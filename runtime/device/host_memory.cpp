@@ -1,0 +1,92 @@
+#include "runtime/device/host_memory.hpp"
+
+#include "runtime/device/memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+#include <utility>
+#include <vector>
+
+namespace nodeaware::device {
+
+namespace {
+
+struct Block {
+    std::byte* data = nullptr;
+    uint64_t bytes = 0;
+};
+
+/// What nobody uses now. Never destroyed: exchanges may end after the destructors of this library.
+struct Kept {
+    std::mutex mutex;
+    std::vector<Block> free;
+    uint64_t bytes = 0; ///< of all blocks
+};
+Kept& kept() {
+    static auto* const all = new Kept;
+    return *all;
+}
+
+/// A block, or none where that would be too much.
+Block take(uint64_t bytes) {
+    constexpr uint64_t least = 64 << 10;
+    const uint64_t size = std::bit_ceil(std::max(bytes, least));
+    Kept& all = kept();
+    const std::lock_guard lock(all.mutex);
+    const auto found = std::find_if(all.free.begin(), all.free.end(),
+                                    [size](const Block& block) { return block.bytes == size; });
+    if (found != all.free.end()) { return std::exchange(*found, Block{}); }
+    if (size > HostMemory::most_kept - std::min(all.bytes, HostMemory::most_kept)) { return {}; }
+    all.free.reserve(all.free.size() + 1); // so that it can be given back
+    void* const made =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) { throw std::bad_alloc(); }
+    all.free.emplace_back();
+    all.bytes += size;
+    return {static_cast<std::byte*>(made), size};
+}
+
+void give_back(const Block& block) {
+    Kept& all = kept();
+    const std::lock_guard lock(all.mutex);
+    const auto place = std::find_if(all.free.begin(), all.free.end(),
+                                    [](const Block& other) { return other.data == nullptr; });
+    *place = block;
+}
+
+} // namespace
+
+HostMemory::HostMemory(uint64_t bytes) : bytes_(bytes) {
+    const Block block = take(bytes);
+    is_kept_ = block.data != nullptr;
+    data_ = is_kept_ ? block.data : new std::byte[bytes];
+    if (is_kept_) { bytes_ = block.bytes; }
+}
+
+HostMemory::~HostMemory() {
+    if (is_kept_) {
+        give_back({data_, bytes_});
+    } else {
+        delete[] data_;
+    }
+}
+
+HostMemory::HostMemory(HostMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
+      is_kept_(std::exchange(other.is_kept_, false)) {}
+
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(is_kept_, other.is_kept_);
+    return *this;
+}
+
+void HostMemory::pin(Copies& copies) const {
+    if (is_kept_) { copies.pin(data_, bytes_); }
+}
+
+} // namespace nodeaware::device

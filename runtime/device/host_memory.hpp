@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace nodeaware::device {
+
+class Copies;
+
+/// Memory of the host for copies to and from devices. To pin it takes longer than most exchanges,
+/// so it is kept for the next one: as much as was in use at the same time, up to a limit beyond
+/// which it is ordinary memory. Threads may have one each.
+class HostMemory {
+  public:
+    HostMemory() = default;
+    /// Throws std::bad_alloc.
+    explicit HostMemory(uint64_t bytes);
+    ~HostMemory();
+    HostMemory(HostMemory&& other) noexcept;
+    HostMemory& operator=(HostMemory&& other) noexcept;
+
+    std::byte* data() const { return data_; }
+    /// Before copies.
+    void pin(Copies& copies) const;
+
+    static constexpr uint64_t most_kept = uint64_t{256} << 20U;
+
+  private:
+    std::byte* data_ = nullptr;
+    uint64_t bytes_ = 0;
+    bool is_kept_ = false;
+};
+
+} // namespace nodeaware::device

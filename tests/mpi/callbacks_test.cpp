@@ -1,0 +1,139 @@
+// Functions of the application that MPI calls: they talk to other ranks, and these listen as
+// always, when messages from point to point travel together.
+
+#include "tests/mpi/harness.hpp"
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace nodeaware::test {
+
+namespace {
+
+constexpr int question = 77;
+constexpr int answer = 78;
+
+int last = 0;  ///< the rank that is talked to
+int talks = 0; ///< of this rank
+
+/// One message there, one back.
+void talk() {
+    int said = ++talks;
+    int heard = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(&heard, 1, MPI_INT, last, answer, MPI_COMM_WORLD, &request);
+    MPI_Send(&said, 1, MPI_INT, last, question, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (heard != said + 1) { talks = -1000; }
+}
+
+void listen() {
+    int heard = 0;
+    MPI_Recv(&heard, 1, MPI_INT, 0, question, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const int said = heard + 1;
+    MPI_Send(&said, 1, MPI_INT, 0, answer, MPI_COMM_WORLD);
+}
+
+void handle(MPI_Comm* /*comm*/, int* /*code*/, ...) { talk(); }
+
+/// It may be called as often as anybody likes.
+int query(void* /*state*/, MPI_Status* status) {
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+int release(void* /*state*/) {
+    talk();
+    return MPI_SUCCESS;
+}
+
+int cancel(void* /*state*/, int /*is_complete*/) { return MPI_SUCCESS; }
+
+void generalized(int others) {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Grequest_start(query, release, cancel, nullptr, &requests[0]);
+    MPI_Grequest_complete(requests[0]);
+    MPI_Waitall(1 + others, requests, MPI_STATUSES_IGNORE);
+}
+
+void warm_up(int rank, int size) {
+    for (int round = 0; round < 60; ++round) {
+        std::vector<int> in(static_cast<size_t>(size)), out(in.size(), round);
+        std::vector<MPI_Request> requests;
+        for (int peer = 0; peer < size; ++peer) {
+            if (peer == rank) { continue; }
+            MPI_Irecv(&in[static_cast<size_t>(peer)], 1, MPI_INT, peer, 1, MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        }
+        for (int peer = 0; peer < size; ++peer) {
+            if (peer == rank) { continue; }
+            MPI_Isend(&out[static_cast<size_t>(peer)], 1, MPI_INT, peer, 1, MPI_COMM_WORLD,
+                      &requests.emplace_back());
+        }
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    }
+}
+
+} // namespace
+
+} // namespace nodeaware::test
+
+int main(int argc, char** argv) {
+    using namespace nodeaware::test;
+    Harness harness(&argc, &argv);
+    const int rank = harness.rank();
+    last = harness.size() - 1;
+    warm_up(rank, harness.size());
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_create_errhandler(handle, &handler);
+    if (rank == 0) { MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); }
+    MPI_Errhandler_free(&handler);
+
+    int ints[4] = {0, 0, 0, 0};
+    int flag = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const auto large_message = [&] { MPI_Send(ints, 4, MPI_INT, 0, 4, MPI_COMM_WORLD); };
+    struct Case {
+        std::string name;
+        std::function<void()> first, last;
+    };
+    const auto nothing = [] {};
+    const std::array cases = {
+        Case{"send", [&] { MPI_Send(ints, -1, MPI_INT, last, 3, MPI_COMM_WORLD); }, nothing},
+        Case{"isend", [&] { MPI_Isend(ints, -1, MPI_INT, last, 3, MPI_COMM_WORLD, &request); },
+             nothing},
+        Case{"iprobe", [&] { MPI_Iprobe(9999, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE); },
+             nothing},
+        Case{"bcast", [&] { MPI_Bcast(ints, -1, MPI_INT, 0, MPI_COMM_WORLD); }, nothing},
+        Case{"recv",
+             [&] { MPI_Recv(ints, 1, MPI_INT, last, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE); },
+             large_message},
+        Case{"wait",
+             [&] {
+                 MPI_Irecv(ints, 1, MPI_INT, last, 4, MPI_COMM_WORLD, &request);
+                 MPI_Wait(&request, MPI_STATUS_IGNORE);
+             },
+             large_message},
+        Case{"request", [] { generalized(0); }, nothing},
+        Case{"request and none", [] { generalized(1); }, nothing},
+    };
+    int expected = 0;
+    for (const Case& what : cases) {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            what.first();
+            harness.expect(talks == ++expected, what.name);
+        }
+        if (rank == last) {
+            what.last();
+            listen();
+        }
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    return harness.finish();
+}
