@@ -63,6 +63,8 @@ std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t
     // Callbacks of the application run inside a function of MPI, which blocks afterwards.
     const bool is_inside = activity.blocking_calls.load(std::memory_order_relaxed) > 0;
     if (is_inside || sends_at_once_) { return std::nullopt; }
+    // Blocking sends wait then, as by MPI, and nothing piles up here.
+    if (outgoing_.is_crowded(destination)) { return std::nullopt; }
     is_back();
     looks_no_more();
     if (unsent_.size() == unsent_.capacity()) { unsent_.reserve(2 * unsent_.size() + 64); }

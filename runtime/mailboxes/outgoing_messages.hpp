@@ -30,16 +30,22 @@ class OutgoingMessages {
     /// Forgets what is over. Throws MpiError.
     void advance();
     bool empty() const { return queues_.empty(); }
+    /// MPI has yet to let go of much that is for that rank: it may not look for long.
+    bool is_crowded(int destination) const;
 
   private:
     struct Message {
         MPI_Request request;
         std::vector<std::byte> bytes;
     };
-    using Queue = std::deque<Message>;
+    struct Queue {
+        std::deque<Message> messages;
+        uint64_t bytes = 0;
+    };
     using Key = std::pair<int, bool>; ///< destination, is large
 
     static constexpr size_t looks = 32; ///< at messages at a time
+    static constexpr uint64_t much = 1 << 20;
     static void forget_first(Queue& queue);
 
     MPI_Comm comm_;

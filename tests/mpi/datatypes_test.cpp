@@ -61,9 +61,10 @@ Kind with_a_part_without_members() {
     Kind kind{"a part without members", {}, MPI_INT, 1, {0}};
     const std::array lengths = {1, 1};
     const std::array<MPI_Aint, 2> places = {0, 0};
-    const std::array types = {nothing(), MPI_INT};
+    std::array types = {nothing(), MPI_INT};
     MPI_Type_create_struct(2, lengths.data(), places.data(), types.data(), &kind.sent);
     MPI_Type_commit(&kind.sent);
+    MPI_Type_free(types.data());
     return kind;
 }
 
@@ -191,9 +192,12 @@ int main(int argc, char** argv) {
     using namespace nodeaware::test;
     Harness harness(&argc, &argv);
     Program program(harness);
-    for (const Kind& kind :
+    for (Kind kind :
          {overlapping(), without_members(), with_a_part_without_members(), with_attributes()}) {
         program.run(kind);
+        for (MPI_Datatype* type : {&kind.sent, &kind.received}) {
+            if (*type != MPI_INT) { MPI_Type_free(type); }
+        }
     }
     return harness.finish();
 }
