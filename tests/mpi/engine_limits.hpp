@@ -161,6 +161,32 @@ inline void flood(Program& program, int count) {
     });
 }
 
+/// Messages like those that were learned, to a receiver that sleeps first: their sender waits for
+/// it, as by MPI, and keeps none.
+inline void sleeper(Program& program, int count) {
+    constexpr int bytes = 1000;
+    constexpr long most_memory = 65536;
+    std::vector<char> message(bytes);
+    PMPI_Barrier(program.side);
+    const Memory memory;
+    bool right = true;
+    for (int i = 0; i < count; ++i) {
+        if (program.rank == 0) {
+            std::memcpy(message.data(), &i, sizeof i);
+            MPI_Send(message.data(), bytes, MPI_BYTE, program.last, Program::learned_tag,
+                     MPI_COMM_WORLD);
+        } else if (program.rank == program.last) {
+            if (i == 0) { sleep(1); }
+            MPI_Recv(message.data(), bytes, MPI_BYTE, 0, Program::learned_tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            right = right && std::memcmp(message.data(), &i, sizeof i) == 0;
+        }
+    }
+    program.harness.expect(right, "wrong values after a sleep");
+    program.harness.expect(program.rank != 0 || memory.growth() < most_memory,
+                           "messages pile up at their sender");
+}
+
 /// The same to a receiver that first waits for the sender's last message, and then takes them in
 /// another order.
 inline void run_ahead(Program& program, int count) {

@@ -21,9 +21,10 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {"flood", flood, 100000}, {"ahead", run_ahead, 50000}, {"slow", slow_consumer, 300},
-    {"begun", begun, 1500},   {"large", large, 0},         {"far_ahead", far_ahead, 1300},
-    {"outside", outside, 0},  {"huge", huge, 0},           {"synchronous", synchronous, 60},
+    {"flood", flood, 100000},     {"ahead", run_ahead, 50000}, {"slow", slow_consumer, 300},
+    {"begun", begun, 1500},       {"large", large, 0},         {"far_ahead", far_ahead, 1300},
+    {"outside", outside, 0},      {"huge", huge, 0},           {"synchronous", synchronous, 60},
+    {"sleeper", sleeper, 100000},
 };
 
 } // namespace
