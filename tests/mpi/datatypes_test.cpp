@@ -153,11 +153,11 @@ class Program {
         std::vector<MPI_Request> requests(2 * places_.size());
         for (int peer = 0; peer < ranks_; ++peer) {
             MPI_Irecv(of(received_, peer), kind.received_count, kind.received, peer, 3,
-                      MPI_COMM_WORLD, &requests[static_cast<size_t>(2 * peer)]);
+                      MPI_COMM_WORLD, &requests[2 * static_cast<size_t>(peer)]);
         }
         for (int peer = 0; peer < ranks_; ++peer) {
             MPI_Isend(of(sent_, peer), 1, kind.sent, peer, 3, MPI_COMM_WORLD,
-                      &requests[static_cast<size_t>(2 * peer + 1)]);
+                      &requests[2 * static_cast<size_t>(peer) + 1]);
         }
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
     }
@@ -167,9 +167,9 @@ class Program {
         std::vector<MPI_Request> requests(2 * places_.size());
         for (int peer = 0; peer < ranks_; ++peer) {
             MPI_Recv_init(of(received_, peer), kind.received_count, kind.received, peer, 4,
-                          MPI_COMM_WORLD, &requests[static_cast<size_t>(2 * peer)]);
+                          MPI_COMM_WORLD, &requests[2 * static_cast<size_t>(peer)]);
             MPI_Send_init(of(sent_, peer), 1, kind.sent, peer, 4, MPI_COMM_WORLD,
-                          &requests[static_cast<size_t>(2 * peer + 1)]);
+                          &requests[2 * static_cast<size_t>(peer) + 1]);
         }
         return requests;
     }
