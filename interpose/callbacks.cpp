@@ -1,7 +1,7 @@
 // The application's own functions that MPI calls in the midst of its own: error handlers, and what
 // belongs to generalized requests. They are part of the application wherever MPI calls them, also
 // inside the library, and what they call is to come to the wrappers as anywhere else. Those of
-// Fortran are registered by MPI itself, and may not.
+// Fortran are called otherwise, and stay with MPI (around_callbacks in fortran_functions.cpp).
 
 #include "interpose/wrapping.hpp"
 

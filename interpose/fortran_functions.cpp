@@ -91,6 +91,14 @@ void around_io(void* const* /*arguments*/, const Fint& /*error*/, Binding bindin
     call();
 }
 
+/// MPI's own function may be made of that of C, and then tells MPI whose functions they are.
+template <class Call>
+void around_callbacks(void* const* /*arguments*/, const Fint& /*error*/, Binding /*binding*/,
+                      Call call) {
+    const Inside inside;
+    call();
+}
+
 template <auto function, class Call>
 void around_message(void* const* arguments, Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
@@ -171,6 +179,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_io)
+#define FORTRAN_CALLBACKS(Name, name, NAME, count, texts)                                          \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_callbacks)
 #include "interpose/fortran_rows.def"
 
 FORTRAN_FUNCTION(mpi_init, MPI_INIT, 0, 0, around_init)

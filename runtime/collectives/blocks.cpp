@@ -48,7 +48,6 @@ void add_incoming(Exchange& exchange, int peer, BlockReader& blocks, int i) {
 }
 
 void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
-    const CopiedTogether small(exchange.outgoing, &exchange.error);
     uint64_t total = 0;
     for (const UserMemory& memory : exchange.outgoing) { total += memory.bytes; }
     try {
@@ -57,6 +56,7 @@ void stage_outgoing(Exchange& exchange, MPI_Comm comm) {
         exchange.error = MPI_ERR_NO_MEM;
         return;
     }
+    const CopiedTogether small(exchange.outgoing, &exchange.error);
     std::byte* next = exchange.staged.data();
     for (UserMemory& memory : exchange.outgoing) {
         try {

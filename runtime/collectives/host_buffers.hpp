@@ -10,7 +10,8 @@ namespace nodeaware {
 /// allocation of one device are left as they are.
 class HostBuffers {
   public:
-    /// Copies what is sent. `exchange`: as listed for the call. Throws std::bad_alloc.
+    /// Copies what is sent. `exchange`: as listed for the call. Without memory for that the buffers
+    /// are left as they are.
     HostBuffers(const ExchangeArguments& arguments, const Exchange& exchange);
 
     bool are_needed() const { return sent_.are_one() || received_.are_one(); }

@@ -4,6 +4,8 @@
 #include "runtime/memory/device_copy.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace nodeaware {
 
@@ -49,8 +51,14 @@ std::vector<Found> find_messages(const std::vector<UserMemory>& memories, uint64
 AreasOnHost::AreasOnHost(const std::vector<UserMemory>& memories, const Limits& limits) {
     if (device::driver() == nullptr) { return; }
     try {
-        find(memories, limits);
-    } catch (const MpiError&) { areas_.clear(); } // datatypes of which MPI does not tell
+        make(memories, limits);
+    } catch (const std::bad_alloc&) { areas_.clear(); } catch (const MpiError&) {
+        areas_.clear(); // datatypes of which MPI does not tell
+    }
+}
+
+void AreasOnHost::make(const std::vector<UserMemory>& memories, const Limits& limits) {
+    find(memories, limits);
     if (areas_.empty()) { return; }
     on_device_ = memories;
     memory_ = device::HostMemory(areas_.back().offset + areas_.back().span.bytes);

@@ -22,7 +22,8 @@ class AreasOnHost {
     static constexpr Limits all = {uint64_t{1} << 60U, uint64_t{1} << 60U, uint64_t{1} << 60U};
 
     AreasOnHost() = default;
-    /// Without room there are none. Copies nothing. Throws std::bad_alloc.
+    /// Copies nothing. Where memory runs out there are none: a rank that cannot have them goes on
+    /// without, for others wait for it.
     AreasOnHost(const std::vector<UserMemory>& memories, const Limits& limits);
 
     /// Copies all areas here. Throws MpiError.
@@ -48,6 +49,7 @@ class AreasOnHost {
         bool has_gaps = false;        ///< some have datatypes with gaps
     };
 
+    void make(const std::vector<UserMemory>& memories, const Limits& limits);
     void find(const std::vector<UserMemory>& memories, const Limits& limits);
     std::byte* at(const Area& area) const { return memory_.data() + area.offset; }
     UserMemory on_host(const Area& area, size_t message, std::byte* begin) const;

@@ -203,9 +203,10 @@ void Receives::expect_payload(const std::shared_ptr<Receive>& receive) {
 
 void Receives::begin_payload(Receive& receive) const {
     const bool is_matched = receive.actual_source != MPI_ANY_SOURCE;
+    const bool is_certain = is_matched && knows_payloads(); // it may be caught otherwise
     receive.packed_payload.reset();
     const UserMemory memory =
-        is_matched ? receive.memory : memory_to_withdraw(receive.memory, &receive.packed_payload);
+        is_certain ? receive.memory : memory_to_withdraw(receive.memory, &receive.packed_payload);
     receive.payload = payloads_->receive(
         memory, world(is_matched ? receive.actual_source : receive.source), receive.payload_tag);
 }
