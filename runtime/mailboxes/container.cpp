@@ -74,33 +74,52 @@ Sorted sort(std::span<const std::byte> items) {
     return sorted;
 }
 
-std::vector<std::byte> assemble(const Sorted& sorted, const std::vector<Credit>& credits,
-                                uint64_t generation) {
+std::vector<std::byte> assemble(std::span<const Part> parts, std::span<const std::byte> all_items,
+                                const std::vector<Credit>& credits, uint64_t generation) {
     const uint64_t before =
-        sizeof(Head) + credits.size() * sizeof(Credit) + sorted.parts.size() * sizeof(Part);
-    std::vector<std::byte> bytes(before + sorted.items.size());
+        sizeof(Head) + credits.size() * sizeof(Credit) + parts.size() * sizeof(Part);
+    const uint64_t first = parts.empty() ? 0 : parts.front().offset;
+    const auto items =
+        parts.empty() ? std::span<const std::byte>()
+                      : all_items.subspan(first, parts.back().offset + parts.back().bytes - first);
+    std::vector<std::byte> bytes(before + items.size());
     uint64_t at = sizeof(Head);
     for (const Credit& credit : credits) {
         std::memcpy(bytes.data() + at, &credit, sizeof credit);
         at += sizeof credit;
     }
-    for (Part part : sorted.parts) {
-        part.offset += static_cast<uint32_t>(before);
+    for (Part part : parts) {
+        part.offset += static_cast<uint32_t>(before - first);
         std::memcpy(bytes.data() + at, &part, sizeof part);
         at += sizeof part;
     }
-    if (!sorted.items.empty()) {
-        std::memcpy(bytes.data() + at, sorted.items.data(), sorted.items.size());
-    }
+    if (!items.empty()) { std::memcpy(bytes.data() + at, items.data(), items.size()); }
     Head head;
     head.generation = generation;
     head.bytes = static_cast<uint32_t>(bytes.size());
     head.credits = static_cast<uint32_t>(credits.size());
-    head.parts = static_cast<uint32_t>(sorted.parts.size());
+    head.parts = static_cast<uint32_t>(parts.size());
     std::memcpy(bytes.data(), &head, sizeof head);
     head.hash = hash_of(std::span(bytes).subspan(sizeof head.hash));
     std::memcpy(bytes.data(), &head, sizeof head);
     return bytes;
+}
+
+std::vector<std::span<const Part>> cut(std::span<const Part> parts, uint64_t bytes) {
+    std::vector<std::span<const Part>> lists;
+    size_t first = 0;
+    uint64_t total = sizeof(Head);
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const uint64_t more = parts[i].bytes + sizeof(Part);
+        if (i > first && total + more > bytes) {
+            lists.push_back(parts.subspan(first, i - first));
+            first = i;
+            total = sizeof(Head);
+        }
+        total += more;
+    }
+    if (first < parts.size()) { lists.push_back(parts.subspan(first)); }
+    return lists;
 }
 
 bool is_whole(std::span<const std::byte> cell, uint64_t generation) {

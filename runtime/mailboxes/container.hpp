@@ -60,8 +60,15 @@ struct Sorted {
 };
 Sorted sort(std::span<const std::byte> items);
 
-std::vector<std::byte> assemble(const Sorted& sorted, const std::vector<Credit>& credits,
-                                uint64_t generation);
+/// Some parts of what was sorted, of `all_items`.
+std::vector<std::byte> assemble(std::span<const Part> parts, std::span<const std::byte> all_items,
+                                const std::vector<Credit>& credits, uint64_t generation);
+inline std::vector<std::byte> assemble(const Sorted& sorted, const std::vector<Credit>& credits,
+                                       uint64_t generation) {
+    return assemble(sorted.parts, sorted.items, credits, generation);
+}
+/// The parts in lists whose containers have no more than so many bytes, unless a part has.
+std::vector<std::span<const Part>> cut(std::span<const Part> parts, uint64_t bytes);
 
 /// True if all of a container of that generation lies in `cell`, which others may be writing to.
 bool is_whole(std::span<const std::byte> cell, uint64_t generation);

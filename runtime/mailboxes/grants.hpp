@@ -1,9 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <span>
 
 namespace nodeaware {
 
@@ -35,10 +37,25 @@ class Grants {
         }
         return std::nullopt;
     }
+    /// As many as there are, and are asked for; how many these are.
+    size_t take(int node, int rank, uint32_t outgoing, std::span<uint32_t> taken) {
+        for (size_t i = 0; i < taken.size(); ++i) {
+            const auto number = take(node, rank, outgoing);
+            if (!number) { return i; }
+            taken[i] = *number;
+        }
+        return taken.size();
+    }
+    /// What travelled there will do so another way: give() is not to tell.
+    void forget(int node, int rank, uint32_t number) {
+        uint32_t used = cell(node, rank, number).load(std::memory_order_acquire);
+        while (used >= first_used &&
+               !cell(node, rank, number).compare_exchange_weak(used, forgotten)) {}
+    }
     /// It is ready (again). What travelled there, if anything did.
     std::optional<uint32_t> give(int node, int rank, uint32_t number) {
         const uint32_t before = cell(node, rank, number).exchange(ready);
-        if (before < first_used) { return std::nullopt; }
+        if (before < first_used || before == forgotten) { return std::nullopt; }
         return before - first_used;
     }
 
@@ -46,6 +63,7 @@ class Grants {
     using Cell = std::atomic<uint32_t>;
     static constexpr uint32_t ready = 1; ///< 0: not granted
     static constexpr uint32_t first_used = 2;
+    static constexpr uint32_t forgotten = ~uint32_t{0};
 
     Cell& cell(int node, int rank, uint32_t number) const {
         const auto at = static_cast<uint64_t>(node) * static_cast<uint64_t>(ranks_) +

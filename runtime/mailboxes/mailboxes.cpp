@@ -127,6 +127,9 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     keepers_.assign(others, -1);
     asked_.assign(others, false);
     uses_.assign(others * Grants::cells, 0);
+    note_eager_ = [this](const OutgoingMessages::Sent& sent) {
+        eager_limit_.note(sent.bytes, sent.at_least, sent.at_most, round_trip());
+    };
 }
 
 /// All nodes have cells of the same size, whatever the number of ranks on them. `limit`: bytes.
@@ -152,7 +155,8 @@ bool Mailboxes::create_memory(uint64_t limit) {
     const uint64_t grants_at = outgoing_at + aligned(outgoing_cells_.memory_bytes());
     expected_ = ExpectedTraffic(others, here);
     const uint64_t expected_at = grants_at + aligned(grants_.memory_bytes());
-    const uint64_t incoming_at = expected_at + aligned(expected_.memory_bytes());
+    const uint64_t limit_at = expected_at + aligned(expected_.memory_bytes());
+    const uint64_t incoming_at = limit_at + aligned(EagerLimit::memory_bytes());
     const uint64_t bytes = incoming_at + aligned(incoming_cells_.memory_bytes());
     const LocalGroup group(comm_, topology_.ranks_of(node_), local_);
     memory_ = SharedMemory::create(group, bytes);
@@ -161,6 +165,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     outgoing_cells_.attach(memory_.data() + outgoing_at);
     grants_.attach(memory_.data() + grants_at);
     expected_.attach(memory_.data() + expected_at);
+    eager_limit_.attach(memory_.data() + limit_at);
     incoming_cells_.attach(memory_.data() + incoming_at);
     if (local_ == 0) { outgoing_cells_.initialize(); }
     return true; // others use it after a call that all ranks take part in

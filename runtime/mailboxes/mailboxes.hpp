@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/job/world.hpp"
+#include "runtime/mailboxes/eager_limit.hpp"
 #include "runtime/mailboxes/early_messages.hpp"
 #include "runtime/mailboxes/expected_traffic.hpp"
 #include "runtime/mailboxes/grants.hpp"
@@ -219,8 +220,10 @@ class Mailboxes : public WorkSource {
     bool try_to_send(int other, uint32_t generation);
     void send_put_back(int other);
     void send_closed(int other, uint32_t generation);
-    void send_container(int other, uint32_t generation, const container::Sorted& sorted,
-                        uint32_t granted);
+    bool send_containers(int other, uint32_t generation, const container::Sorted& sorted);
+    void send_lists(int other, uint32_t generation, const container::Sorted& sorted,
+                    std::span<const std::span<const container::Part>> lists,
+                    std::span<const uint32_t> granted);
     void ask_for_cells(int other, uint32_t destination);
     void send_apart(int other, const container::Sorted& sorted);
     int owed_to(int other) const;
@@ -274,6 +277,8 @@ class Mailboxes : public WorkSource {
     IncomingCells incoming_cells_;
     IncomingMessages incoming_;
     OutgoingMessages outgoing_;
+    EagerLimit eager_limit_;
+    OutgoingMessages::Watch note_eager_;
 
     std::vector<int> keepers_; ///< by other node, of this rank's cells there; -1: none yet
     std::vector<bool> asked_;

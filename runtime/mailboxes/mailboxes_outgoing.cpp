@@ -164,10 +164,8 @@ void Mailboxes::send_closed(int other, uint32_t generation) {
     uint64_t messages = 0;
     container::for_each_item(content, [&](const auto&, const auto&) { ++messages; });
     outgoing_cells_.note_messages(other, generation, messages);
-    const uint32_t cell = OutgoingCells::cell_of(generation);
     const bool is_for_several = sorted.parts.size() > 1;
-    const auto granted = is_for_several ? grants_.take(other, local_, cell) : std::nullopt;
-    if (granted) { return send_container(other, generation, sorted, *granted); }
+    if (is_for_several && send_containers(other, generation, sorted)) { return; }
     send_apart(other, sorted);
     if (is_for_several) {
         ask_for_cells(other,
@@ -176,24 +174,56 @@ void Mailboxes::send_closed(int other, uint32_t generation) {
     outgoing_cells_.release(other, generation);
 }
 
-void Mailboxes::send_container(int other, uint32_t generation, const container::Sorted& sorted,
-                               uint32_t granted) {
-    uint64_t& uses = uses_[static_cast<size_t>(other) * Grants::cells + granted];
+/// As one, or as several where MPI would ask the receiver before it sends one that large. False if
+/// there is no cell for it.
+bool Mailboxes::send_containers(int other, uint32_t generation, const container::Sorted& sorted) {
+    const auto limit = eager_limit_.limit_for(static_cast<uint32_t>(sorted.items.size()));
+    auto lists = container::cut(sorted.parts, limit.value_or(cell_bytes_));
+    std::vector<uint32_t> granted(lists.size());
+    granted.resize(
+        grants_.take(other, local_, OutgoingCells::cell_of(generation), std::span(granted)));
+    if (granted.empty()) { return false; }
+    if (granted.size() < lists.size()) {
+        for (; granted.size() > 1; granted.pop_back()) {
+            grants_.give(other, local_, granted.back());
+        }
+        lists.assign(1, sorted.parts);
+    }
+    send_lists(other, generation, sorted, lists, granted);
+    return true;
+}
+
+/// One list to each cell.
+void Mailboxes::send_lists(int other, uint32_t generation, const container::Sorted& sorted,
+                           std::span<const std::span<const container::Part>> lists,
+                           std::span<const uint32_t> granted) {
+    const auto uses = [&](size_t i) -> uint64_t& {
+        return uses_[static_cast<size_t>(other) * Grants::cells + granted[i]];
+    };
     std::vector<container::Credit> credits;
+    size_t sent = 0;
     try {
         credits = take_credits(other);
-        std::vector<std::byte> bytes = container::assemble(sorted, credits, uses + 1);
-        outgoing_cells_.keep(other, generation, now()); // before the credit can come back
-        outgoing_.send(std::move(bytes), keepers_[static_cast<size_t>(other)],
-                       first_cell_tag + static_cast<int>(granted));
-    } catch (...) {
-        owe(other, credits);
-        grants_.give(other, local_, granted);
+        std::vector<std::vector<std::byte>> messages;
+        for (size_t i = 0; i < lists.size(); ++i) {
+            messages.push_back(container::assemble(
+                lists[i], sorted.items, i == 0 ? credits : decltype(credits)(), uses(i) + 1));
+        }
+        outgoing_cells_.keep(other, generation, now(), // before a credit can come back
+                             static_cast<uint32_t>(lists.size()));
+        for (; sent < lists.size(); ++sent) {
+            outgoing_.send(std::move(messages[sent]), keepers_[static_cast<size_t>(other)],
+                           first_cell_tag + static_cast<int>(granted[sent]), &note_eager_);
+            ++uses(sent);
+            ++counts_.containers;
+        }
+    } catch (...) { // all of it will be sent again
+        if (sent == 0) { owe(other, credits); }
+        for (size_t i = 0; i < sent; ++i) { grants_.forget(other, local_, granted[i]); }
+        for (size_t i = sent; i < granted.size(); ++i) { grants_.give(other, local_, granted[i]); }
         throw;
     }
     mates_.note_sent(now());
-    ++uses;
-    ++counts_.containers;
 }
 
 std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<std::byte>* at) {

@@ -274,8 +274,9 @@ std::span<const std::byte> OutgoingCells::content(int node, uint32_t generation)
     return {data(node, generation), word & used_mask};
 }
 
-void OutgoingCells::keep(int node, uint32_t generation, double seconds) {
+void OutgoingCells::keep(int node, uint32_t generation, double seconds, uint32_t messages) {
     Cell& place = cell(node, generation);
+    place.messages.store(messages, std::memory_order_relaxed);
     place.kept.store(seconds, std::memory_order_relaxed);
     change(place, generation, closed, kept);
 }
@@ -297,6 +298,7 @@ void OutgoingCells::release(int node, uint32_t generation) {
 void OutgoingCells::returned(int node, uint32_t number) {
     Cell& place = cell(node, number);
     uint64_t word = place.word.load(std::memory_order_acquire);
+    if (place.messages.fetch_sub(1) > 1) { return; }
     while (true) {
         const bool is_read = state_of(word) == kept_sending;
         const uint64_t after = (word & ~state_mask) | (is_read ? returned_sending : closed);

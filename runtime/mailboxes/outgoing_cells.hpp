@@ -103,8 +103,8 @@ class OutgoingCells {
     /// or put_back().
     bool close(int node, uint32_t generation, double seconds);
     std::span<const std::byte> content(int node, uint32_t generation) const;
-    /// It is being sent.
-    void keep(int node, uint32_t generation, double seconds);
+    /// It is being sent, in so many messages.
+    void keep(int node, uint32_t generation, double seconds, uint32_t messages = 1);
     /// It is not needed any more.
     void release(int node, uint32_t generation);
     /// It could not be sent: neither what was closed, nor what is kept since.
@@ -112,7 +112,7 @@ class OutgoingCells {
 
     /// The cell of a generation.
     static uint32_t cell_of(uint32_t generation) { return generation % cells; }
-    /// The other node has what this cell kept.
+    /// The other node has what this cell kept, or one message of it.
     void returned(int node, uint32_t cell);
     /// When it was sent.
     double kept_at(int node, uint32_t number) const {
@@ -135,7 +135,8 @@ class OutgoingCells {
         std::atomic<uint64_t> signature{0};
         std::atomic<uint64_t> held{0}; ///< the signature with which it was held first
         std::atomic<double> kept{0};
-        std::atomic<uint32_t> others{0}; ///< 0: not known of
+        std::atomic<uint32_t> others{0};   ///< 0: not known of
+        std::atomic<uint32_t> messages{0}; ///< in which it was sent, that have not returned
     };
     struct alignas(64) Ring {
         std::atomic<uint32_t> current{0}; ///< generation

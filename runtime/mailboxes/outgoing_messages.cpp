@@ -1,6 +1,7 @@
 #include "runtime/mailboxes/outgoing_messages.hpp"
 
 #include "runtime/memory/elements.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,17 +14,25 @@ OutgoingMessages::~OutgoingMessages() {
     }
 }
 
-void OutgoingMessages::send(std::vector<std::byte> bytes, int destination, int tag) {
-    Queue& queue = queues_[{destination, bytes.size() > surely_eager}];
+void OutgoingMessages::send(std::vector<std::byte> bytes, int destination, int tag,
+                            const Watch* watch) {
+    const bool is_large = bytes.size() > surely_eager;
+    if (!is_large) { watch = nullptr; }
+    Queue& queue = queues_[{destination, is_large}];
     // Whoever sends without a pause looks at those that went before in passing.
     if (queue.messages.size() >= looks) { forget_first(queue); }
     const Elements elements(bytes.size());
     // What MPI is sending must not go away: all that may be refused comes before.
-    Message& message = queue.messages.emplace_back(Message{MPI_REQUEST_NULL, std::move(bytes)});
+    Message& message = queue.messages.emplace_back(
+        Message{MPI_REQUEST_NULL, std::move(bytes), watch, watch == nullptr ? 0 : now()});
     const int code = mpi.Isend(message.bytes.data(), elements.count(), elements.type(), destination,
                                tag, comm_, &message.request);
     if (code == MPI_SUCCESS) {
         queue.bytes += message.bytes.size();
+        if (watch == nullptr) { return; }
+        try {
+            forget_first(queue);     // nobody may look for long
+        } catch (const MpiError&) {} // but it is sent
         return;
     }
     queue.messages.pop_back();
@@ -43,9 +52,27 @@ void OutgoingMessages::forget_first(Queue& queue) {
                                   MPI_STATUSES_IGNORE);
     for (size_t i = 0; i < count; ++i) { messages[i].request = requests[i]; }
     if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Testsome"); }
+    tell(queue, count);
     while (!messages.empty() && messages.front().request == MPI_REQUEST_NULL) {
         bytes -= messages.front().bytes.size();
         messages.pop_front();
+    }
+}
+
+/// Of the first so many, which have been looked at.
+void OutgoingMessages::tell(Queue& queue, size_t count) {
+    double time = 0;
+    for (size_t i = 0; i < count; ++i) {
+        Message& message = queue.messages[i];
+        if (message.watch == nullptr) { continue; }
+        if (time == 0) { time = now(); }
+        if (message.request != MPI_REQUEST_NULL) {
+            message.seen = time;
+            continue;
+        }
+        const auto bytes = static_cast<uint32_t>(message.bytes.size());
+        (*message.watch)({bytes, message.seen - message.begun, time - message.begun});
+        message.watch = nullptr;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -25,8 +26,17 @@ class OutgoingMessages {
     OutgoingMessages(const OutgoingMessages&) = delete;
     OutgoingMessages& operator=(const OutgoingMessages&) = delete;
 
-    /// Throws MpiError.
-    void send(std::vector<std::byte> bytes, int destination, int tag);
+    /// What a message was, and for how many seconds MPI has held its bytes, as far as that was
+    /// seen.
+    struct Sent {
+        uint32_t bytes;
+        double at_least;
+        double at_most;
+    };
+    /// Throws MpiError. `watch`: nullptr, or is told the end of it, if it is large; kept until
+    /// then.
+    using Watch = std::function<void(const Sent&)>;
+    void send(std::vector<std::byte> bytes, int destination, int tag, const Watch* watch = nullptr);
     /// Forgets what is over. Throws MpiError.
     void advance();
     bool empty() const { return queues_.empty(); }
@@ -37,6 +47,9 @@ class OutgoingMessages {
     struct Message {
         MPI_Request request;
         std::vector<std::byte> bytes;
+        const Watch* watch; ///< nullptr: nobody is told
+        double begun;
+        double seen = begun; ///< when it was last seen to be under way
     };
     struct Queue {
         std::deque<Message> messages;
@@ -47,6 +60,7 @@ class OutgoingMessages {
     static constexpr size_t looks = 32; ///< at messages at a time
     static constexpr uint64_t much = 1 << 20;
     static void forget_first(Queue& queue);
+    static void tell(Queue& queue, size_t count);
 
     MPI_Comm comm_;
     std::map<Key, Queue> queues_; ///< none is empty for long

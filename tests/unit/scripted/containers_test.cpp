@@ -15,16 +15,18 @@ namespace {
 constexpr int looking = 0; ///< the rank that fails
 constexpr int opposite = 3;
 
+constexpr int small = 20;  ///< words of a message
+constexpr int large = 800; ///< so many that MPI would ask before it sends a container of them
+
 /// Messages of these ranks, from `first` on, to each other.
-void exchange(Rank& rank, int first, int round) {
+void exchange(Rank& rank, int first, int round, int length) {
     const auto size = static_cast<size_t>(rank.size());
     std::vector<std::vector<int>> sent(size), received(size);
     std::vector<MPI_Request> requests;
-    constexpr int length = 20;
     for (int peer = first; peer < rank.size(); ++peer) {
         if (!rank.is_elsewhere(peer)) { continue; }
         auto& memory = received[static_cast<size_t>(peer)];
-        memory.assign(length, -1);
+        memory.assign(static_cast<size_t>(length), -1);
         EXPECT_EQ(rank.irecv(memory.data(), length, MPI_INT, peer, 7, MPI_COMM_WORLD,
                              &requests.emplace_back()),
                   MPI_SUCCESS);
@@ -32,7 +34,7 @@ void exchange(Rank& rank, int first, int round) {
     for (int peer = first; peer < rank.size(); ++peer) {
         if (!rank.is_elsewhere(peer)) { continue; }
         auto& memory = sent[static_cast<size_t>(peer)];
-        memory.assign(length, round * 100 + rank.number());
+        memory.assign(static_cast<size_t>(length), round * 100 + rank.number());
         EXPECT_EQ(rank.isend(memory.data(), length, MPI_INT, peer, 7, MPI_COMM_WORLD,
                              &requests.emplace_back()),
                   MPI_SUCCESS);
@@ -42,7 +44,7 @@ void exchange(Rank& rank, int first, int round) {
     for (int peer = first; peer < rank.size(); ++peer) {
         if (!rank.is_elsewhere(peer)) { continue; }
         EXPECT_EQ(received[static_cast<size_t>(peer)],
-                  std::vector<int>(length, round * 100 + peer));
+                  std::vector<int>(static_cast<size_t>(length), round * 100 + peer));
     }
 }
 
@@ -60,9 +62,10 @@ struct Counts {
     uint64_t memory = 0;
 };
 
-std::string outcome(uint64_t seed, const Trouble& trouble, Counts& counts) {
+std::string outcome(uint64_t seed, const Trouble& trouble, Counts& counts, int length) {
     Settings settings;
     settings.nodes = {0, 0, 0, 1, 1, 1};
+    if (length == large) { settings.eager_limit = 17000; }
     if (trouble.call > 0) { settings.failure = {looking, trouble.function, trouble.call}; }
     Job job(seed, settings);
     int busy = job.size() - 1;
@@ -84,11 +87,11 @@ std::string outcome(uint64_t seed, const Trouble& trouble, Counts& counts) {
     const std::string ended = run(job, [&](Rank& rank) {
         set_errors_return(MPI_COMM_WORLD);
         for (int i = 0; i < 12; ++i) {
-            exchange(rank, 0, i);
+            exchange(rank, 0, i, length);
             rank.barrier(MPI_COMM_WORLD);
         }
         if (rank.number() == looking) { return look(rank); }
-        for (int i = 0; i < 20; ++i) { exchange(rank, looking + 1, 50 + i); }
+        for (int i = 0; i < 20; ++i) { exchange(rank, looking + 1, 50 + i, length); }
         --busy;
         if (rank.number() != opposite) { return; }
         const int word = 5;
@@ -101,19 +104,21 @@ std::string outcome(uint64_t seed, const Trouble& trouble, Counts& counts) {
 
 } // namespace
 
-TEST(Containers, OfOthersAreNotLostWhereOneCannotBeSent) {
+class Containers : public testing::TestWithParam<int> {};
+
+TEST_P(Containers, OfOthersAreNotLostWhereOneCannotBeSent) {
     set_options({{"STRATEGY", "p2p:gathered"}, {"LOG", "off"}});
     uint64_t failures = seeds(2).size() > 1 ? 0 : 1; // that one may have none
     for (const uint64_t seed : seeds(4)) {
         Counts all;
-        ASSERT_EQ(outcome(seed, {}, all), "") << "seed " << seed;
+        ASSERT_EQ(outcome(seed, {}, all, GetParam()), "") << "seed " << seed;
         for (const char* const function : {"MPI_Isend", "MPI_Irecv", "MPI_Improbe"}) {
             const uint64_t first = all.before[function] + 1;
             const uint64_t last = all.after[function];
             const uint64_t step = 1 + (last - std::min(first, last)) / 4;
             for (uint64_t number = first; number <= last; number += step) {
                 Counts counts;
-                ASSERT_EQ(outcome(seed, {function, number, 0}, counts), "")
+                ASSERT_EQ(outcome(seed, {function, number, 0}, counts, GetParam()), "")
                     << "seed " << seed << ", call " << number;
                 ++failures;
             }
@@ -122,22 +127,24 @@ TEST(Containers, OfOthersAreNotLostWhereOneCannotBeSent) {
     EXPECT_GT(failures, 0U);
 }
 
-TEST(Containers, OfOthersAreNotLostWithoutMemory) {
+TEST_P(Containers, OfOthersAreNotLostWithoutMemory) {
     if (!can_refuse_memory()) { GTEST_SKIP() << "a sanitizer has its own memory"; }
     set_options({{"STRATEGY", "p2p:gathered"}, {"LOG", "off"}});
     uint64_t failures = seeds(2).size() > 1 ? 0 : 1; // that one may have none
     for (const uint64_t seed : seeds(4)) {
         Counts all;
-        ASSERT_EQ(outcome(seed, {}, all), "") << "seed " << seed;
+        ASSERT_EQ(outcome(seed, {}, all, GetParam()), "") << "seed " << seed;
         const uint64_t step = 1 + all.memory / 15;
         for (uint64_t number = 1; number <= all.memory; number += step) {
             Counts counts;
-            ASSERT_EQ(outcome(seed, {"", 0, number}, counts), "")
+            ASSERT_EQ(outcome(seed, {"", 0, number}, counts, GetParam()), "")
                 << "seed " << seed << ", allocation " << number << " of " << all.memory;
             ++failures;
         }
     }
     EXPECT_GT(failures, 0U);
 }
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Containers, testing::Values(small, large));
 
 } // namespace scripted
