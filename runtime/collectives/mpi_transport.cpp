@@ -1,5 +1,6 @@
 #include "runtime/collectives/mpi_transport.hpp"
 
+#include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
 
 #include <algorithm>
@@ -113,6 +114,7 @@ void MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
         pack(item, 0, bytes, to.dense);
     } else {
         guarded([&] {
+            if (copy_within_device(from, to, bytes)) { return; }
             std::vector<std::byte> buffer(from.bytes);
             pack_user_memory(from, buffer.data(), comm_);
             unpack(other_item, 0, bytes, buffer.data());
@@ -150,7 +152,7 @@ template <class Begin> int MpiTransport::by_host(uint64_t bytes, uint32_t step, 
     int code = MPI_ERR_NO_MEM;
     guarded([&] {
         ByHost& held = by_host_[step];
-        held.bytes.resize(bytes);
+        held.bytes = device::HostMemory(bytes);
         code = begin(held, Elements(bytes));
     });
     return code;
@@ -160,7 +162,10 @@ template <class Begin> int MpiTransport::by_host(uint64_t bytes, uint32_t step, 
 int MpiTransport::send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request) {
     const UserMemory& memory = exchange_.outgoing[item];
     return by_host(memory.bytes, step, [&](ByHost& held, const Elements& elements) {
-        guarded([&] { pack_user_memory(memory, held.bytes.data(), comm_); });
+        guarded([&] {
+            held.bytes.pin(memory.place);
+            pack_user_memory(memory, held.bytes.data(), comm_);
+        });
         return mpi.Isend(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
                          comm_, request);
     });
@@ -190,6 +195,7 @@ int MpiTransport::receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Re
     const UserMemory& memory = exchange_.incoming[item];
     return by_host(memory.bytes, step, [&](ByHost& held, const Elements& elements) {
         held.to = &memory;
+        guarded([&] { held.bytes.pin(memory.place); });
         return mpi.Irecv(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
                          comm_, request);
     });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/collectives/execution.hpp"
+#include "runtime/device/host_memory.hpp"
 #include "runtime/memory/exchange.hpp"
 #include "runtime/memory/step_memory.hpp"
 #include "runtime/mpi/tags.hpp"
@@ -101,7 +102,7 @@ class MpiTransport {
     };
     /// A message from or to the memory of a device, which this MPI does not know.
     struct ByHost {
-        std::vector<std::byte> bytes;
+        device::HostMemory bytes;
         const UserMemory* to = nullptr; ///< nullptr: it is sent
     };
     std::unordered_map<uint32_t, ByHost> by_host_; ///< by step

@@ -22,6 +22,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(device_to_host, "cuMemcpyDtoH_v2");
     find(host_to_device_later, "cuMemcpyHtoDAsync_v2");
     find(device_to_host_later, "cuMemcpyDtoHAsync_v2");
+    find(device_to_device_later, "cuMemcpyDtoDAsync_v2");
     find(stream_synchronize, "cuStreamSynchronize");
     find(pin, "cuMemHostRegister_v2");
     find(attributes_of, "cuPointerGetAttributes");

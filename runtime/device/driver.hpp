@@ -18,6 +18,7 @@ struct Driver {
     int (*host_to_device_later)(uint64_t to, const void* from, size_t bytes,
                                 void* stream) = nullptr;
     int (*device_to_host_later)(void* to, uint64_t from, size_t bytes, void* stream) = nullptr;
+    int (*device_to_device_later)(uint64_t to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*stream_synchronize)(void* stream) = nullptr;
     int (*pin)(void* memory, size_t bytes, unsigned flags) = nullptr;
     // What memory is. Addresses that the driver does not know have attributes of 0.

@@ -1,6 +1,7 @@
 #include "runtime/device/host_memory.hpp"
 
 #include "runtime/device/memory.hpp"
+#include "runtime/mpi/mpi.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -87,6 +88,13 @@ HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
 
 void HostMemory::pin(Copies& copies) const {
     if (is_kept_) { copies.pin(data_, bytes_); }
+}
+
+void HostMemory::pin(const Place& place) const {
+    try {
+        Copies copies(place);
+        pin(copies);
+    } catch (const MpiError&) {} // what is not pinned is copied all the same, if anything is
 }
 
 } // namespace nodeaware::device

@@ -7,6 +7,7 @@
 namespace nodeaware::device {
 
 class Copies;
+struct Place;
 
 /// Memory of the host for copies to and from devices. To pin it takes longer than most exchanges,
 /// so it is kept for the next one: as much as was in use at the same time, up to a limit beyond
@@ -23,6 +24,7 @@ class HostMemory {
     std::byte* data() const { return data_; }
     /// Before copies.
     void pin(Copies& copies) const;
+    void pin(const Place& place) const;
 
     static constexpr uint64_t most_kept = uint64_t{256} << 20U;
 

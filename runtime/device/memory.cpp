@@ -58,6 +58,11 @@ bool mpi_is_aware() {
     return awareness == DeviceAware::yes;
 }
 
+bool are_on_one_device(const Place& place, const Place& other) {
+    return place.is_on_device && other.is_on_device && place.context != nullptr &&
+           place.context == other.context && place.ordinal == other.ordinal;
+}
+
 Place locate(const void* address) {
     const Driver* const known = driver();
     if (known == nullptr || address == nullptr) { return {}; }
@@ -129,6 +134,11 @@ void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
+}
+
+void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
+    check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
+          "cuMemcpyDtoDAsync");
 }
 
 void Copies::finish() {

@@ -28,6 +28,9 @@ struct Place {
     }
 };
 
+/// One context reaches both.
+bool are_on_one_device(const Place& place, const Place& other);
+
 /// Asks the driver, once. Nothing is remembered: an address may be of other memory the next time.
 /// Managed memory is a device's here: not every machine lets the processor touch it while kernels
 /// run. Without a driver everything is the host's, and so is what it cannot tell.
@@ -51,6 +54,8 @@ class Copies {
     /// The bytes are there after finish(), and the source must stay until then.
     void to_host(void* to, uint64_t from, uint64_t bytes);
     void to_device(uint64_t to, const void* from, uint64_t bytes);
+    /// Between this allocation and another of the same device.
+    void within_device(uint64_t to, uint64_t from, uint64_t bytes);
     void finish();
     /// Lets devices reach memory of the host that is never given back: copies that need not pass
     /// through the driver's own take half of the time. Cheap if they do already. Never fails.

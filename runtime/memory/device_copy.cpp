@@ -45,6 +45,16 @@ void pack_from_device(const UserMemory& memory, std::byte* bytes, MPI_Comm comm)
     pack_user_memory(shadow.memory(), bytes, comm);
 }
 
+bool copy_within_device(const UserMemory& from, const UserMemory& to, uint64_t bytes) {
+    const bool are_dense = from.dense_on_device != nullptr && to.dense_on_device != nullptr;
+    if (!are_dense || !device::are_on_one_device(from.place, to.place)) { return false; }
+    device::Copies copies(from.place);
+    copies.within_device(reinterpret_cast<uintptr_t>(to.dense_on_device),
+                         reinterpret_cast<uintptr_t>(from.dense_on_device), bytes);
+    copies.finish();
+    return true;
+}
+
 void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t size,
                       MPI_Comm comm) {
     const device::Span span = span_of(memory, inspect(memory.type));

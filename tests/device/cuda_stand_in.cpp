@@ -149,10 +149,7 @@ int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
 }
 
 /// Where the driver has the bytes of that address; nullptr: they may not be copied by this thread.
-char* reach(std::uint64_t address, std::size_t bytes, int* code) {
-    const std::lock_guard lock(mutex);
-    ++counts.copies;
-    counts.bytes += bytes;
+char* look_up(std::uint64_t address, std::size_t bytes, int* code) {
     const auto found = find(address);
     *code = invalid_value;
     if (found == memory().allocations.end()) { return nullptr; }
@@ -164,6 +161,14 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
     if (needed != nullptr ? current() != needed : !is_usable) { return nullptr; }
     *code = success;
     return memory().opened + offset;
+}
+
+/// The same for a copy from or to the host.
+char* reach(std::uint64_t address, std::size_t bytes, int* code) {
+    const std::lock_guard lock(mutex);
+    ++counts.copies;
+    counts.bytes += bytes;
+    return look_up(address, bytes, code);
 }
 
 constexpr std::uintptr_t stream_of_thread = 2;
@@ -318,6 +323,17 @@ DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, voi
     if (reached == nullptr) { return code; }
     auto* const target = static_cast<char*>(to);
     return copy_later(1, target, reached, bytes);
+}
+DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
+    MAY_FAIL
+    int code = is_a_stream(stream) ? success : invalid_value;
+    if (code != success) { return code; }
+    const std::lock_guard lock(mutex);
+    const char* const source = look_up(from, bytes, &code);
+    char* const target = code == success ? look_up(to, bytes, &code) : nullptr;
+    if (code != success) { return code; }
+    begin_copy(within_device, target, source, bytes);
+    return success;
 }
 DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
     MAY_FAIL

@@ -35,7 +35,7 @@ bool pin(const void* memory, std::size_t bytes) {
 
 bool begin_copy(std::size_t direction, char* to, const char* from, std::size_t bytes) {
     const bool is_to_device = direction == 0;
-    const bool is_direct = is_pinned(is_to_device ? from : to, bytes);
+    const bool is_direct = direction == within_device || is_pinned(is_to_device ? from : to, bytes);
     Copy copy{direction, to, from, bytes, {}};
     if (is_to_device && !is_direct) {
         copy.read.assign(from, from + bytes);
