@@ -25,37 +25,6 @@ constexpr int most_slots = 128;
 
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-/// What fails once may not fail again.
-template <class Call> bool try_twice(Call call) {
-    int code = MPI_ERR_OTHER;
-    for (int i = 0; i < 2 && code != MPI_SUCCESS; ++i) { code = call(); }
-    return code == MPI_SUCCESS;
-}
-
-/// Also if other work fails meanwhile: the rest of it goes on.
-template <class Ready> void wait_for_others(Progress& progress, Ready ready) {
-    constexpr int most_failures = 1000;
-    for (int i = 0; i < most_failures; ++i) {
-        try {
-            return progress.wait_until(ready);
-        } catch (const MpiError&) {
-        } catch (const std::bad_alloc&) {}
-        progress.rest(backoff::spins);
-    }
-}
-
-/// A receive that nothing comes for any more. If something does, it may never come whole.
-void take_back(MPI_Request request) {
-    if (request == MPI_REQUEST_NULL) { return; }
-    try_twice([&] { return mpi.Cancel(&request); });
-    constexpr int most = 1000;
-    int flag = 0;
-    for (int i = 0; i < most && flag == 0; ++i) {
-        mpi.Test(&request, &flag, MPI_STATUS_IGNORE);
-        if (flag == 0) { backoff::pause(backoff::spins, true); }
-    }
-}
-
 } // namespace
 
 double a_few_messages(const World& world) {
@@ -127,6 +96,8 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     keepers_.assign(others, -1);
     asked_.assign(others, false);
     uses_.assign(others * Grants::cells, 0);
+    sent_.assign(kinds * static_cast<size_t>(topology_.ranks()), 0);
+    sent_by_all_ = sent_;
     note_eager_ = [this](const OutgoingMessages::Sent& sent) {
         eager_limit_.note(sent.bytes, sent.at_least, sent.at_most, round_trip());
     };
@@ -185,39 +156,6 @@ void Mailboxes::add(Name name, Addressee& addressee) {
 }
 
 void Mailboxes::remove(Name name) { addressees_.erase(name); }
-
-/// Ends when every rank has told every other, directly or not, that it is here. Others wait for
-/// this one, so a call that fails is tried once more, and what fails again is not waited for.
-void Mailboxes::barrier(Progress& progress) {
-    const int ranks = topology_.ranks();
-    for (int distance = 1; distance < ranks; distance *= 2) {
-        const int before = (rank_ - distance + ranks) % ranks;
-        const int behind = (rank_ + distance) % ranks;
-        std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-        try_twice([&] {
-            return mpi.Irecv(nullptr, 0, MPI_BYTE, before, end_tag, comm_, requests.data());
-        });
-        try_twice(
-            [&] { return mpi.Isend(nullptr, 0, MPI_BYTE, behind, end_tag, comm_, &requests[1]); });
-        const auto is_over = [&] {
-            int flag = 0;
-            const bool is_known = try_twice(
-                [&] { return mpi.Testall(2, requests.data(), &flag, MPI_STATUSES_IGNORE); });
-            return !is_known || flag != 0;
-        };
-        wait_for_others(progress, is_over);
-    }
-}
-
-void Mailboxes::close(Progress& progress) {
-    is_closing_ = true;
-    wait_for_others(progress, [&] { return outgoing_.empty(); });
-    barrier(progress);
-    for (Kept& kept : kept_) { take_back(kept.request); }
-    kept_.clear();
-    is_closing_ = false;
-    is_closed_ = true;
-}
 
 bool Mailboxes::is_busy() const {
     return is_closing_ || looks_after_unsent_ || expecting_ > 0 || mates_.anybody_takes_part() ||

@@ -252,6 +252,12 @@ class Mailboxes : public WorkSource {
     void is_back();
     void look_at_mpi();
     void barrier(Progress& progress);
+    void receive_the_rest(Progress& progress);
+    bool has_landed(Kept& kept);
+    /// A message to that rank is under way.
+    void count_sent(int destination, size_t kind) {
+        ++sent_[kinds * static_cast<size_t>(destination) + kind];
+    }
 
     int other_of(int node) const { return node < node_ ? node : node - 1; }
     int node_of_other(int other) const { return other < node_ ? other : other + 1; }
@@ -300,6 +306,15 @@ class Mailboxes : public WorkSource {
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;
     Counts counts_;
+
+    static constexpr size_t sent_apart = 0;
+    static constexpr size_t sent_to_cells = 1;
+    static constexpr size_t kinds = 2;
+    std::vector<uint64_t> sent_; ///< by rank and kind
+    std::vector<uint64_t> sent_by_all_;
+    uint64_t received_apart_ = 0;
+    uint64_t landed_ = 0; ///< in cells that this rank keeps
+    bool is_last_sent_ = false;
 };
 
 } // namespace nodeaware

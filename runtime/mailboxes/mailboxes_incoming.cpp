@@ -36,6 +36,7 @@ void Mailboxes::deliver(Name name, std::shared_ptr<const std::byte> bytes, uint6
 }
 
 void Mailboxes::take_message(const IncomingMessages::Message& message) {
+    ++received_apart_;
     const std::span<const std::byte> all(message.bytes.get(), message.size);
     const auto take = [&](const container::Item& item, std::span<const std::byte> bytes) {
         if (item.name == control_name) {
@@ -150,14 +151,21 @@ void Mailboxes::post(Kept& kept) {
              first_cell_tag + static_cast<int>(kept.place.cell), comm_, &kept.request);
 }
 
+/// True also if nothing is to come there.
+bool Mailboxes::has_landed(Kept& kept) {
+    if (kept.request == MPI_REQUEST_NULL) { return true; }
+    int flag = 0;
+    MPI_CALL(Test, &kept.request, &flag, MPI_STATUS_IGNORE);
+    if (flag != 0) { ++landed_; }
+    return flag != 0;
+}
+
 /// Makes cells ready again that all have taken theirs from. Their senders are told by the next
 /// container that goes there; if none does, or they soon have none left, by a message.
 void Mailboxes::look_after_cells() {
     for (Kept& kept : kept_) {
         if (incoming_cells_.is_empty(kept.place)) {
-            int flag = 0;
-            MPI_CALL(Test, &kept.request, &flag, MPI_STATUS_IGNORE);
-            if (flag == 0) { continue; }
+            if (!has_landed(kept)) { continue; }
             incoming_cells_.next(kept.place);
             kept.is_to_be_posted = true;
         }

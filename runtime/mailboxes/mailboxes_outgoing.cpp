@@ -214,6 +214,7 @@ void Mailboxes::send_lists(int other, uint32_t generation, const container::Sort
         for (; sent < lists.size(); ++sent) {
             outgoing_.send(std::move(messages[sent]), keepers_[static_cast<size_t>(other)],
                            first_cell_tag + static_cast<int>(granted[sent]), &note_eager_);
+            count_sent(keepers_[static_cast<size_t>(other)], sent_to_cells);
             ++uses(sent);
             ++counts_.containers;
         }
@@ -235,13 +236,16 @@ std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<st
 }
 
 void Mailboxes::send(std::vector<std::byte> framed, int destination) {
+    if (is_last_sent_) { return; } // nobody would look
     outgoing_.send(std::move(framed), destination, apart_tag);
+    count_sent(destination, sent_apart);
     mates_.note_sent(now());
 }
 
 void Mailboxes::send_at_once(const std::vector<std::byte>& framed, int destination) {
     MPI_CALL(Send, framed.data(), static_cast<int>(framed.size()), MPI_BYTE, destination, apart_tag,
              comm_);
+    count_sent(destination, sent_apart);
     mates_.note_sent(now());
 }
 
@@ -250,6 +254,7 @@ MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int dest
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_CALL(Isend, framed.data(), elements.count(), elements.type(), destination, apart_tag, comm_,
              &request);
+    count_sent(destination, sent_apart);
     mates_.note_sent(now());
     return request;
 }
@@ -365,7 +370,7 @@ bool Mailboxes::others_can_send(int other) const {
 
 /// A container that the other node has not had for long: its keeper may be outside of MPI.
 void Mailboxes::send_again() {
-    if (waiting_since_ == 0) { return; }
+    if (waiting_since_ == 0 || is_last_sent_) { return; }
     const double time = now();
     if (time - waiting_since_ < again_after_) { return; }
     for (int other = 0; other < topology_.nodes() - 1; ++other) {

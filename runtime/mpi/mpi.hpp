@@ -168,4 +168,11 @@ bool is_refused(int code);
         }                                                                                          \
     } while (false)
 
+/// What fails once may not fail again: false if it has twice.
+template <class Call> bool try_twice(Call call) {
+    int code = MPI_ERR_OTHER;
+    for (int i = 0; i < 2 && code != MPI_SUCCESS; ++i) { code = call(); }
+    return code == MPI_SUCCESS;
+}
+
 } // namespace nodeaware
