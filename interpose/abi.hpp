@@ -69,6 +69,11 @@ struct Core {
     void (*before_blocking)();
     /// How many such functions this process is in: the application's callbacks may run there.
     std::atomic<int>* blocking_calls;
+    /// Calls a function. True if it has thrown, which is kept: the application's exceptions are not
+    /// to meet the library's own, nor to pass through it half done.
+    bool (*call_and_keep)(void (*function)(void*), void* argument);
+    /// Throws what this thread has kept.
+    void (*throw_kept)();
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
 

@@ -18,14 +18,16 @@ namespace {
 using Handler = void(MPI_Comm*, int*, ...);
 
 /// MPI tells a handler nothing of itself, so there is a function for each; programs have few.
-constexpr std::size_t most_handlers = 64;
+constexpr std::size_t most_handlers = 256;
 constinit std::array<std::atomic<Handler*>, most_handlers> handlers{};
 
 /// What comes behind the first two arguments is the MPI's own affair, and in registers.
 template <std::size_t index>
 void call_handler(MPI_Comm* comm, int* code, Word third, Word fourth, Word fifth, Word sixth) {
     const Application application;
-    handlers[index].load(std::memory_order_relaxed)(comm, code, third, fourth, fifth, sixth);
+    application.run([&] {
+        handlers[index].load(std::memory_order_relaxed)(comm, code, third, fourth, fifth, sixth);
+    });
 }
 
 using Stub = void(MPI_Comm*, int*, Word, Word, Word, Word);
@@ -55,13 +57,16 @@ struct Request {
 int query_request(void* request, void* status) {
     const Application application;
     const auto* const of = static_cast<const Request*>(request);
-    return of->query(of->state, status);
+    int result = 0;
+    application.run([&] { result = of->query(of->state, status); });
+    return result;
 }
 
 int free_request(void* request) {
     const Application application;
     auto* const of = static_cast<Request*>(request);
-    const int result = of->free(of->state);
+    int result = 0;
+    application.run([&] { result = of->free(of->state); });
     std::free(of);
     return result;
 }
@@ -69,7 +74,9 @@ int free_request(void* request) {
 int cancel_request(void* request, int is_complete) {
     const Application application;
     const auto* const of = static_cast<const Request*>(request);
-    return of->cancel(of->state, is_complete);
+    int result = 0;
+    application.run([&] { result = of->cancel(of->state, is_complete); });
+    return result;
 }
 
 } // namespace
@@ -83,6 +90,9 @@ int cancel_request(void* request, int is_complete) {
 
 CREATES_HANDLER(MPI_Comm_create_errhandler)
 CREATES_HANDLER(MPI_Errhandler_create)
+CREATES_HANDLER(MPI_File_create_errhandler)
+CREATES_HANDLER(MPI_Session_create_errhandler)
+CREATES_HANDLER(MPI_Win_create_errhandler)
 
 EXPORTED int MPI_Grequest_start(int (*query)(void*, void*), int (*free)(void*),
                                 int (*cancel)(void*, int), void* state, Word made) {

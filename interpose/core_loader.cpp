@@ -13,6 +13,8 @@ namespace {
 constinit std::atomic<const abi::Core*> running_core{nullptr};
 constinit std::atomic<bool> was_started{false};
 constinit thread_local int depth = 0;
+constinit thread_local int blocking = 0; ///< calls of this thread
+constinit thread_local bool has_thrown = false;
 
 enum class Flavor { open_mpi, mpich, unknown };
 
@@ -117,12 +119,45 @@ const abi::Core* active_core() {
     return depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
 }
 
+namespace {
+
+/// This thread's guard is gone, and may have been the outermost.
+void throw_what_was_kept() {
+    if (!has_thrown || depth > 0 || blocking > 0) { return; }
+    has_thrown = false;
+    if (const abi::Core* const core = running_core.load()) { core->throw_kept(); }
+}
+
+} // namespace
+
 Inside::Inside() { ++depth; }
-Inside::~Inside() { --depth; }
+Inside::~Inside() {
+    --depth;
+    throw_what_was_kept();
+}
+
+BlockingCall::BlockingCall(const abi::Core& core) : core_(core) {
+    before_blocking(core);
+    core_.blocking_calls->fetch_add(1, std::memory_order_relaxed);
+    ++blocking;
+}
+BlockingCall::~BlockingCall() {
+    core_.blocking_calls->fetch_sub(1, std::memory_order_relaxed);
+    --blocking;
+    throw_what_was_kept();
+}
 
 /// A function that is left by longjmp leaves the depth of the application, as it should.
 Application::Application() : depth_(depth) { depth = 0; }
 Application::~Application() { depth = depth_; }
+
+bool Application::keeps_exceptions() const {
+    return (depth_ > 0 || blocking > 0) && running_core.load() != nullptr;
+}
+
+void Application::call_and_keep(void (*function)(void*), void* argument) {
+    if (running_core.load()->call_and_keep(function, argument)) { has_thrown = true; }
+}
 
 bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
 

@@ -57,7 +57,8 @@ inline bool is_any(const Activity::Counter& counter) {
     return counter.load(std::memory_order_relaxed)->load(std::memory_order_relaxed) != 0;
 }
 
-/// While one lives, calls of this thread pass straight through.
+/// While one lives, calls of this thread pass straight through. The end of the outermost throws
+/// what functions of the application have thrown meanwhile, as if it came from MPI.
 class Inside {
   public:
     Inside();
@@ -74,7 +75,18 @@ class Application {
     Application(const Application&) = delete;
     Application& operator=(const Application&) = delete;
 
+    /// Calls the function. What it throws is thrown at the end of the application's own call, if
+    /// that is one of those that the library has a hand in.
+    template <class Function> void run(Function function) const {
+        keeps_exceptions()
+            ? call_and_keep([](void* of) { (*static_cast<Function*>(of))(); }, &function)
+            : function();
+    }
+
   private:
+    bool keeps_exceptions() const;
+    static void call_and_keep(void (*function)(void*), void* argument);
+
     int depth_; ///< of Inside
 };
 
@@ -89,11 +101,8 @@ inline void before_blocking(const abi::Core& core) {
 /// Around a call of MPI's own function that may block.
 class BlockingCall {
   public:
-    explicit BlockingCall(const abi::Core& core) : core_(core) {
-        before_blocking(core);
-        core_.blocking_calls->fetch_add(1, std::memory_order_relaxed);
-    }
-    ~BlockingCall() { core_.blocking_calls->fetch_sub(1, std::memory_order_relaxed); }
+    explicit BlockingCall(const abi::Core& core);
+    ~BlockingCall();
     BlockingCall(const BlockingCall&) = delete;
     BlockingCall& operator=(const BlockingCall&) = delete;
 

@@ -12,7 +12,10 @@
 #include "runtime/requests/library.hpp"
 
 #include <chrono>
+#include <exception>
+#include <memory>
 #include <thread>
+#include <utility>
 
 namespace nodeaware {
 
@@ -61,6 +64,25 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   exchange_arguments::allgatherv<Count, Offset>,
                                   if_small<Count>(&Mpi::Neighbor_allgatherv)>;
+
+/// What the application has thrown in a function that MPI has called. Never destroyed: threads may
+/// end after this library.
+thread_local constinit std::exception_ptr* kept_exception = nullptr;
+
+bool call_and_keep(void (*function)(void*), void* argument) {
+    try {
+        function(argument);
+        return false;
+    } catch (...) {
+        delete std::exchange(kept_exception, new std::exception_ptr(std::current_exception()));
+        return true;
+    }
+}
+
+void throw_kept() {
+    const std::unique_ptr<std::exception_ptr> kept(std::exchange(kept_exception, nullptr));
+    if (kept != nullptr && *kept != nullptr) { std::rethrow_exception(*kept); }
+}
 
 void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });
@@ -233,6 +255,8 @@ constexpr abi::Core core = {
     .pending_work = &activity.pending_work,
     .before_blocking = before_blocking,
     .blocking_calls = &activity.blocking_calls,
+    .call_and_keep = call_and_keep,
+    .throw_kept = throw_kept,
     .memory_shared = memory_shared,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,

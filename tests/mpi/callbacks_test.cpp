@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace {
 constexpr int question = 77;
 constexpr int answer = 78;
 
-int last = 0;  ///< the rank that is talked to
+int last = 0; ///< the rank that is talked to
+bool throws = false;
 int talks = 0; ///< of this rank
 
 /// One message there, one back.
@@ -36,7 +38,17 @@ void listen() {
     MPI_Send(&said, 1, MPI_INT, 0, answer, MPI_COMM_WORLD);
 }
 
-void handle(MPI_Comm* /*comm*/, int* /*code*/, ...) { talk(); }
+struct Thrown : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+void answer_to_error() {
+    talk();
+    if (throws) { throw Thrown("as wanted"); }
+}
+
+void handle(MPI_Comm* /*comm*/, int* /*code*/, ...) { answer_to_error(); }
+void handle_file(MPI_File* /*file*/, int* /*code*/, ...) { answer_to_error(); }
 
 /// It may be called as often as anybody likes.
 int query(void* /*state*/, MPI_Status* status) {
@@ -93,6 +105,9 @@ int main(int argc, char** argv) {
     MPI_Comm_create_errhandler(handle, &handler);
     if (rank == 0) { MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler); }
     MPI_Errhandler_free(&handler);
+    MPI_File_create_errhandler(handle_file, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    MPI_Errhandler_free(&handler);
 
     int ints[4] = {0, 0, 0, 0};
     int flag = 0;
@@ -101,6 +116,7 @@ int main(int argc, char** argv) {
     struct Case {
         std::string name;
         std::function<void()> first, last;
+        bool is_request = false;
     };
     const auto nothing = [] {};
     const std::array cases = {
@@ -108,6 +124,12 @@ int main(int argc, char** argv) {
         Case{"isend", [&] { MPI_Isend(ints, -1, MPI_INT, last, 3, MPI_COMM_WORLD, &request); },
              nothing},
         Case{"iprobe", [&] { MPI_Iprobe(9999, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE); },
+             nothing},
+        Case{"file",
+             [&] {
+                 MPI_File file = MPI_FILE_NULL;
+                 MPI_File_open(MPI_COMM_SELF, "/none/there", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+             },
              nothing},
         Case{"bcast", [&] { MPI_Bcast(ints, -1, MPI_INT, 0, MPI_COMM_WORLD); }, nothing},
         Case{"recv",
@@ -119,20 +141,31 @@ int main(int argc, char** argv) {
                  MPI_Wait(&request, MPI_STATUS_IGNORE);
              },
              large_message},
-        Case{"request", [] { generalized(0); }, nothing},
-        Case{"request and none", [] { generalized(1); }, nothing},
+        Case{"request", [] { generalized(0); }, nothing, true},
+        Case{"request and none", [] { generalized(1); }, nothing, true},
     };
     int expected = 0;
-    for (const Case& what : cases) {
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 0) {
-            what.first();
-            harness.expect(talks == ++expected, what.name);
+    for (const bool is_thrown : {false, true}) {
+        throws = is_thrown;
+        for (const Case& what : cases) {
+            if (throws && what.is_request) { continue; }
+            PMPI_Barrier(MPI_COMM_WORLD);
+            if (rank == 0) {
+                bool is_caught = false;
+                try {
+                    what.first();
+                } catch (const Thrown& thrown) {
+                    is_caught = thrown.what() == std::string("as wanted");
+                }
+                harness.expect(talks == ++expected, what.name);
+                harness.expect(is_caught == throws, what.name + ", thrown");
+            }
+            if (rank == last) {
+                what.last();
+                listen();
+            }
         }
-        if (rank == last) {
-            what.last();
-            listen();
-        }
+        warm_up(rank, harness.size());
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return harness.finish();
