@@ -1,5 +1,6 @@
 #include "runtime/job/world.hpp"
 
+#include "runtime/job/address_space.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/machine.hpp"
 #include "runtime/job/model.hpp"
@@ -106,12 +107,25 @@ void find_nodes(World& world, const MachineRanks& machine, int part) {
     world.machines = static_cast<int>(machines.size());
 }
 
-bool any_rank_has_threads_at_once() {
+/// What all ranks have to heed because one must.
+struct Needs {
+    bool threads_at_once;
+    uint64_t most_bytes; ///< of an arena
+};
+
+/// Where address space is limited (ulimit -v), an arena is a small part of it: there may be many.
+Needs find_needs() {
     int level = MPI_THREAD_SINGLE;
     MPI_CALL(Query_thread, &level);
-    int highest = level;
-    MPI_CALL(Allreduce, &level, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    return highest == MPI_THREAD_MULTIPLE;
+    constexpr uint64_t share = 128;
+    constexpr uint64_t unit = 4096;
+    constexpr uint64_t unlimited = 1 << 30;
+    const uint64_t limit = address_space::limit();
+    const uint64_t most = limit == 0 ? unlimited : std::min(limit / share / unit, unlimited);
+    const int mine[2] = {level, -static_cast<int>(most)};
+    int all[2] = {};
+    MPI_CALL(Allreduce, mine, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return {all[0] == MPI_THREAD_MULTIPLE, static_cast<uint64_t>(-all[1]) * unit};
 }
 
 void warn_of_useless_region(const Options& options, const Binding& place) {
@@ -140,7 +154,10 @@ World World::discover() {
     world.oversubscribed = machine.ranks() > place.cores;
     find_nodes(world, machine,
                part_of_machine(world.options, place, machine.position(), machine.ranks()));
-    world.threads_at_once = any_rank_has_threads_at_once();
+    const Needs needs = find_needs();
+    world.threads_at_once = needs.threads_at_once;
+    uint64_t& arena_bytes = world.options.parameters.arena_bytes;
+    arena_bytes = std::min(arena_bytes, needs.most_bytes);
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_region(world.options, place); }
     world.options.parameters.costs = load_costs(world);

@@ -1,5 +1,6 @@
 // The part of SharedMemory that needs no MPI: what a process does with its view of the memory.
 
+#include "runtime/job/address_space.hpp"
 #include "runtime/memory/shared_memory.hpp"
 
 #include <algorithm>
@@ -19,9 +20,12 @@ size_t page_size() {
 } // namespace
 
 SharedMemory SharedMemory::create_alone(size_t bytes, size_t reserve) {
-    void* memory = mmap(nullptr, bytes + reserve, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) { return {}; }
+    if (!address_space::take(bytes)) { return {}; }
+    void* memory = address_space::map(bytes + reserve, MAP_SHARED | MAP_ANONYMOUS);
+    if (memory == nullptr) {
+        address_space::give_back(bytes);
+        return {};
+    }
     auto* const data = static_cast<std::byte*>(memory);
     const size_t mapped = (bytes + page_size() - 1) / page_size() * page_size();
     if (mapped < bytes + reserve) { munmap(data + mapped, bytes + reserve - mapped); }
@@ -29,16 +33,23 @@ SharedMemory SharedMemory::create_alone(size_t bytes, size_t reserve) {
 }
 
 SharedMemory SharedMemory::second_view() const {
+    if (!address_space::take(size_)) { return {}; }
     void* memory = mremap(data_, 0, size_, MREMAP_MAYMOVE); // of 0 bytes: the old view stays
-    if (memory == MAP_FAILED) { return {}; }
+    if (memory == MAP_FAILED) {
+        address_space::give_back(size_);
+        return {};
+    }
     return {static_cast<std::byte*>(memory), size_, limit_, may_lack_space_};
 }
 
 bool SharedMemory::grow(size_t bytes) {
     if (bytes <= size_) { return true; }
-    if (bytes > limit_) { return false; }
+    if (bytes > limit_ || !address_space::take(bytes - size_)) { return false; }
     void* memory = mremap(data_, size_, bytes, MREMAP_MAYMOVE);
-    if (memory == MAP_FAILED) { return false; }
+    if (memory == MAP_FAILED) {
+        address_space::give_back(bytes - size_);
+        return false;
+    }
     data_ = static_cast<std::byte*>(memory);
     size_ = bytes;
     return true;
@@ -62,7 +73,9 @@ void SharedMemory::give_back(size_t offset, size_t bytes) {
 }
 
 SharedMemory::~SharedMemory() {
-    if (data_ != nullptr) { munmap(data_, size_); }
+    if (data_ == nullptr) { return; }
+    munmap(data_, size_);
+    address_space::give_back(size_);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept

@@ -1,5 +1,6 @@
 #include "runtime/memory/shared_memory.hpp"
 
+#include "runtime/job/address_space.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/memory/local_group.hpp"
 
@@ -180,11 +181,15 @@ Shared share(const LocalGroup& group, size_t bytes, size_t reserve, Creator crea
 }
 
 std::byte* map(const File& file, size_t bytes) {
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                              file.descriptor(), 0);
-    if (memory == MAP_FAILED) {
-        complain("mmap");
+    if (!address_space::take(bytes)) {
+        log(LogLevel::info,
+            "shared memory: {} more bytes are too much of what is allowed (ulimit -v)", bytes);
         return nullptr;
+    }
+    void* const memory = address_space::map(bytes, MAP_SHARED, file.descriptor());
+    if (memory == nullptr) {
+        complain("mmap");
+        address_space::give_back(bytes);
     }
     return static_cast<std::byte*>(memory);
 }

@@ -1,11 +1,11 @@
 #include "runtime/point_to_point/catch_all.hpp"
 
+#include "runtime/job/address_space.hpp"
 #include "runtime/memory/elements.hpp"
 #include "runtime/point_to_point/withdraw.hpp"
 
 #include <algorithm>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -25,18 +25,16 @@ size_t machine_memory() {
 /// As much as the machine has memory, unless the process may not have as much address space: then
 /// half of what it may, for all together.
 size_t space_for_each(size_t receives, uint64_t largest) {
-    rlimit limit = {};
-    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    if (!is_limited) { return machine_memory(); }
-    const uint64_t share = limit.rlim_cur / 2 / receives;
+    const uint64_t limit = address_space::limit();
+    if (limit == 0) { return machine_memory(); }
+    const uint64_t share = limit / 2 / receives;
     return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
 }
 
 /// Address space, or nullptr.
 std::shared_ptr<std::byte> make_space(size_t bytes) {
-    void* const address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) { return nullptr; }
+    void* const address = address_space::map(bytes, MAP_PRIVATE | MAP_ANONYMOUS);
+    if (address == nullptr) { return nullptr; }
     return {static_cast<std::byte*>(address), [bytes](std::byte* space) { munmap(space, bytes); }};
 }
 

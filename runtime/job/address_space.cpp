@@ -1,0 +1,46 @@
+#include "runtime/job/address_space.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+namespace nodeaware::address_space {
+
+namespace {
+
+std::atomic<uint64_t> taken{0};
+
+} // namespace
+
+/// What cannot be read is not read ahead, and what is not locked any more when it can is not
+/// either.
+void* map(size_t bytes, int flags, int descriptor) {
+    void* const memory = mmap(nullptr, bytes, PROT_NONE, flags | MAP_NORESERVE, descriptor, 0);
+    if (memory == MAP_FAILED) { return nullptr; }
+    munlock(memory, bytes); // fails where nothing can be locked
+    if (mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) { return memory; }
+    const int error = errno;
+    munmap(memory, bytes);
+    errno = error;
+    return nullptr;
+}
+
+uint64_t limit() {
+    rlimit found = {};
+    const bool is_limited = getrlimit(RLIMIT_AS, &found) == 0 && found.rlim_cur != RLIM_INFINITY;
+    return is_limited ? found.rlim_cur : 0;
+}
+
+bool take(size_t bytes) {
+    constexpr uint64_t share = 8;
+    const uint64_t all = limit();
+    const uint64_t after = taken.fetch_add(bytes) + bytes;
+    if (all == 0 || after <= all / share) { return true; }
+    taken.fetch_sub(bytes);
+    return false;
+}
+
+void give_back(size_t bytes) { taken.fetch_sub(bytes); }
+
+} // namespace nodeaware::address_space
