@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -41,7 +43,7 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
     void sink_it_(const spdlog::details::log_msg& message) override {
         spdlog::memory_buf_t line;
         formatter_->format(message, line);
-        static_cast<void>(write(file_, line.data(), line.size()) < 0);
+        write_line(file_, {line.data(), line.size()});
     }
     void flush_() override {}
 
@@ -103,6 +105,19 @@ int open_for_lines(const std::string& path, int more_flags) {
     close(file);
     errno = error;
     return -1;
+}
+
+bool write_line(int file, std::string_view line) {
+    rlimit limit{};
+    const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    struct stat status {};
+    if (is_limited && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+        static_cast<uint64_t>(status.st_size) + line.size() > limit.rlim_cur) {
+        errno = EFBIG;
+        return false;
+    }
+    errno = ENOSPC; // a short write
+    return write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
 std::string open_log(const Options& options, int rank) {

@@ -66,9 +66,8 @@ void Report::write_trace(const CallRecord& record) {
         name_of(record.operation), record.strategy == nullptr ? "native" : record.strategy->name,
         text_of(record.reason), record.built, record.bytes, record.node_messages, record.node_bytes,
         record.sent_messages, record.sent_bytes, record.seconds);
-    errno = 0;
-    if (write(trace_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-        trace_error_ = errno != 0 ? errno : ENOSPC; // a short write
+    if (!write_line(trace_, line)) {
+        trace_error_ = errno;
         ::close(trace_);
         trace_ = -1;
     }
