@@ -217,6 +217,7 @@ void Mailboxes::send_lists(int other, uint32_t generation, const container::Sort
             count_sent(keepers_[static_cast<size_t>(other)], sent_to_cells);
             ++uses(sent);
             ++counts_.containers;
+            mates_.note_sent(now());
         }
     } catch (...) { // all of it will be sent again
         if (sent == 0) { owe(other, credits); }
@@ -224,7 +225,6 @@ void Mailboxes::send_lists(int other, uint32_t generation, const container::Sort
         for (size_t i = sent; i < granted.size(); ++i) { grants_.give(other, local_, granted[i]); }
         throw;
     }
-    mates_.note_sent(now());
 }
 
 std::vector<std::byte> Mailboxes::framed(Name name, uint64_t bytes, std::span<std::byte>* at) {
