@@ -56,6 +56,9 @@ struct Core {
     /// Such a call has failed on this rank, perhaps on this rank alone.
     void (*not_created)();
 
+    /// Before a nonblocking function begins to make a communicator.
+    void (*communicator_begun)();
+
     /// The library's requests: operations under way, and persistent requests that exist; also
     /// counts if point-to-point calls are intercepted. While there is none, the functions that
     /// start and complete requests (REQUESTS rows) need not be called here.

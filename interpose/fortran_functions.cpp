@@ -99,6 +99,13 @@ void around_callbacks(void* const* /*arguments*/, const Fint& /*error*/, Binding
     call();
 }
 
+template <class Call>
+void around_beginning(void* const* /*arguments*/, const Fint& /*error*/, Binding binding,
+                      Call call) {
+    if (const abi::Core* core = core_for(binding)) { core->communicator_begun(); }
+    call();
+}
+
 template <auto function, class Call>
 void around_message(void* const* arguments, Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
@@ -179,6 +186,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_io)
+#define FORTRAN_BEGINNING(Name, name, NAME, count, texts)                                          \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_beginning)
 #define FORTRAN_CALLBACKS(Name, name, NAME, count, texts)                                          \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_callbacks)
 #include "interpose/fortran_rows.def"

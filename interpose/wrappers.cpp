@@ -103,6 +103,9 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
         return result;                                                                             \
     }
 
+#define BEGINNING(name, count)                                                                     \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, core->communicator_begun();)
+
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \

@@ -32,6 +32,8 @@ class InnerCommunicator {
     /// How many there are in this process. Communicators are scarce: of the 2048 that a process can
     /// have in MPICH the application must have its share.
     static int alive();
+    /// This process begins to make a communicator, and goes on meanwhile (MPI_Comm_idup).
+    static void communicator_begun();
     static constexpr int most_alive = 64;
 
     const std::vector<int>& members() const { return members_; } ///< ranks in MPI_COMM_WORLD
@@ -69,6 +71,7 @@ class InnerCommunicator {
     InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                       const World& world);
     static MPI_Comm make_for_all(MPI_Comm comm);
+    static bool may_wait_for_another(MPI_Comm comm);
     bool create_arena();
 
     MPI_Comm comm_;

@@ -125,6 +125,8 @@ void not_created() {
     if (library->messages != nullptr) { library->messages->not_created(); }
 }
 
+void communicator_begun() { InnerCommunicator::communicator_begun(); }
+
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
         if (neighborhood) {
@@ -250,6 +252,7 @@ constexpr abi::Core core = {
     .meeting = meeting,
     .created = created,
     .not_created = not_created,
+    .communicator_begun = communicator_begun,
     .requests = &activity.requests,
     .point_to_point = &activity.messages,
     .pending_work = &activity.pending_work,
