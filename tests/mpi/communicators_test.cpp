@@ -209,6 +209,25 @@ void intercommunicator(Harness& harness) {
     MPI_Comm_free(&local);
 }
 
+/// Some ranks begin to make one before an exchange on another, and some after it. Last, for no more
+/// are made for exchanges after it (Open MPI).
+void begun_before_or_after(Harness& harness) {
+    for (int i = 0; i < 4; ++i) {
+        MPI_Comm other = MPI_COMM_NULL;
+        MPI_Comm made = MPI_COMM_NULL;
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, (harness.rank() * (i + 2)) % harness.size(), &other);
+        const bool is_before = (harness.rank() + i) % 2 == 0;
+        if (is_before) { MPI_Comm_idup(MPI_COMM_WORLD, &made, &request); }
+        exchange(harness, other, 40 + i, "while another one is made");
+        if (!is_before) { MPI_Comm_idup(MPI_COMM_WORLD, &made, &request); }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        exchange(harness, made, 50 + i, "one that was begun");
+        MPI_Comm_free(&made);
+        MPI_Comm_free(&other);
+    }
+}
+
 } // namespace
 
 } // namespace nodeaware::test
@@ -224,5 +243,6 @@ int main(int argc, char** argv) {
     intercommunicator(harness);
     many(harness);
     many_alive(harness);
+    begun_before_or_after(harness);
     return harness.finish();
 }
