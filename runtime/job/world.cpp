@@ -15,6 +15,23 @@ namespace nodeaware {
 
 namespace {
 
+/// Some of them: a file may be anything.
+std::string in_one_line(const std::vector<std::string>& complaints) {
+    constexpr size_t most = 8;
+    constexpr size_t length = 400;
+    std::string text;
+    for (size_t i = 0; i < std::min(complaints.size(), most); ++i) {
+        const bool is_long = complaints[i].size() > length;
+        text += (i == 0 ? "" : "; ") + complaints[i].substr(0, length) + (is_long ? "..." : "");
+    }
+    if (complaints.size() > most) {
+        text += "; and " + std::to_string(complaints.size() - most) + " more";
+    }
+    const auto is_control = [](unsigned char letter) { return letter < ' ' || letter == 0x7f; };
+    std::replace_if(text.begin(), text.end(), is_control, '?');
+    return text;
+}
+
 /// Rank 0 reads the options and tells the others. Complaints are left to rank 0.
 Options read_and_broadcast(int rank) {
     std::string text;
@@ -23,9 +40,7 @@ Options read_and_broadcast(int rank) {
     if (rank == 0) {
         const ReadOptions read = read_options(process_environment());
         strict = read.options.strict;
-        for (const std::string& line : read.complaints) {
-            complaint += (complaint.empty() ? "" : "; ") + line;
-        }
+        complaint = in_one_line(read.complaints);
         text = settings_text(read);
         if (!complaint.empty() && strict) { text.clear(); }
     }

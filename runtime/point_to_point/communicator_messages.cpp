@@ -36,7 +36,7 @@ CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int
     const uint64_t name = Communicator::as_it_is(comm).name;
     const std::shared_ptr<Mailboxes>& mailboxes = layer.mailboxes();
     if (mailboxes == nullptr || name == 0) {
-        note(name == 0 ? Verdict::unknown_communicator : Verdict::no_memory);
+        note(mailboxes == nullptr ? Verdict::no_memory : Verdict::unknown_communicator);
         return;
     }
     members_ = world.ranks_of(comm).value_or(std::vector<int>());
