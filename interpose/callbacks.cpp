@@ -1,12 +1,14 @@
 // The application's own functions that MPI calls in the midst of its own: error handlers, and what
-// belongs to generalized requests. They are part of the application wherever MPI calls them, also
-// inside the library, and what they call is to come to the wrappers as anywhere else. Those of
-// Fortran are called otherwise, and stay with MPI (around_callbacks in fortran_functions.cpp).
+// belongs to attributes and generalized requests. They are part of the application wherever MPI
+// calls them, also inside the library, and what they call is to come to the wrappers as anywhere
+// else. Those of Fortran are called otherwise, and stay with MPI (around_callbacks in
+// fortran_functions.cpp).
 
 #include "interpose/wrapping.hpp"
 
 #include <array>
 #include <cstdlib>
+#include <sched.h>
 #include <utility>
 
 namespace nodeaware::abi {
@@ -45,6 +47,52 @@ Handler* stub_of(Handler* handler) {
         if (is_new || known == handler) { return reinterpret_cast<Handler*>(stubs[i]); }
     }
     return handler;
+}
+
+/// What belongs to a kind of attributes.
+struct Attributes {
+    int (*copy)(Word, int, void*, void*, void*, int*);
+    int (*remove)(Word, int, void*, void*);
+    void* state;
+
+    bool operator==(const Attributes&) const = default;
+};
+
+/// MPI keeps a kind as long as any attribute of it, and tells nobody when it is gone. So these
+/// stay, each once, for programs that make the same again and again.
+constexpr std::size_t most_kinds = 256;
+constinit std::array<Attributes, most_kinds> kinds{};
+constinit std::atomic<std::size_t> kind_count{0};
+constinit std::atomic_flag adds_kind;
+
+/// nullptr if there are too many.
+Attributes* kept(const Attributes& kind) {
+    while (adds_kind.test_and_set(std::memory_order_acquire)) { sched_yield(); }
+    std::size_t i = 0;
+    while (i < kind_count && !(kinds[i] == kind)) { ++i; }
+    if (i == kind_count && i < most_kinds) { kinds[kind_count++] = kind; }
+    adds_kind.clear(std::memory_order_release);
+    return i < most_kinds ? &kinds[i] : nullptr;
+}
+
+/// Predefined functions may be null pointers: nothing is copied, and nothing done at the end.
+int copy_attribute(Word object, int key, void* kind, void* in, void* out, int* is_copied) {
+    const Application application;
+    const auto* const of = static_cast<const Attributes*>(kind);
+    *is_copied = 0;
+    int result = 0;
+    if (of->copy == nullptr) { return result; }
+    application.run([&] { result = of->copy(object, key, of->state, in, out, is_copied); });
+    return result;
+}
+
+int remove_attribute(Word object, int key, void* value, void* kind) {
+    const Application application;
+    const auto* const of = static_cast<const Attributes*>(kind);
+    int result = 0;
+    if (of->remove == nullptr) { return result; }
+    application.run([&] { result = of->remove(object, key, value, of->state); });
+    return result;
 }
 
 struct Request {
@@ -93,6 +141,21 @@ CREATES_HANDLER(MPI_Errhandler_create)
 CREATES_HANDLER(MPI_File_create_errhandler)
 CREATES_HANDLER(MPI_Session_create_errhandler)
 CREATES_HANDLER(MPI_Win_create_errhandler)
+
+#define CREATES_KEY(symbol)                                                                        \
+    EXPORTED int symbol(int (*copy)(Word, int, void*, void*, void*, int*),                         \
+                        int (*remove)(Word, int, void*, void*), int* key, void* state) {           \
+        static constinit Next<decltype(symbol)> next(#symbol);                                     \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        Attributes* const kind = active_core() != nullptr ? kept({copy, remove, state}) : nullptr; \
+        if (kind == nullptr) { return next.get()(copy, remove, key, state); }                      \
+        return next.get()(copy_attribute, remove_attribute, key, kind);                            \
+    }
+
+CREATES_KEY(MPI_Comm_create_keyval)
+CREATES_KEY(MPI_Keyval_create)
+CREATES_KEY(MPI_Type_create_keyval)
+CREATES_KEY(MPI_Win_create_keyval)
 
 EXPORTED int MPI_Grequest_start(int (*query)(void*, void*), int (*free)(void*),
                                 int (*cancel)(void*, int), void* state, Word made) {

@@ -73,6 +73,28 @@ void generalized(int others) {
     MPI_Waitall(1 + others, requests, MPI_STATUSES_IGNORE);
 }
 
+int remove_attribute(MPI_Datatype /*type*/, int /*key*/, void* /*value*/, void* state) {
+    if (*static_cast<int*>(state) == question) { talk(); }
+    return MPI_SUCCESS;
+}
+
+/// The type goes when the message has come.
+void receive_with_attribute() {
+    int key = MPI_KEYVAL_INVALID;
+    static int state = question;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, remove_attribute, &key, &state);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(4, 1, 3, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, key, nullptr);
+    std::array<int, 12> received = {};
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(received.data(), 1, type, last, 1, MPI_COMM_WORLD, &request);
+    MPI_Type_free(&type);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Type_free_keyval(&key);
+}
+
 void warm_up(int rank, int size) {
     for (int round = 0; round < 60; ++round) {
         std::vector<int> in(static_cast<size_t>(size)), out(in.size(), round);
@@ -143,6 +165,8 @@ int main(int argc, char** argv) {
              large_message},
         Case{"request", [] { generalized(0); }, nothing, true},
         Case{"request and none", [] { generalized(1); }, nothing, true},
+        Case{"attribute", receive_with_attribute,
+             [&] { MPI_Send(ints, 1, MPI_INT, 0, 1, MPI_COMM_WORLD); }, true},
     };
     int expected = 0;
     for (const bool is_thrown : {false, true}) {
