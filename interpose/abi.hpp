@@ -72,11 +72,12 @@ struct Core {
     void (*before_blocking)();
     /// How many such functions this process is in: the application's callbacks may run there.
     std::atomic<int>* blocking_calls;
-    /// Calls a function. True if it has thrown, which is kept: the application's exceptions are not
-    /// to meet the library's own, nor to pass through it half done.
-    bool (*call_and_keep)(void (*function)(void*), void* argument);
-    /// Throws what this thread has kept.
-    void (*throw_kept)();
+    /// Calls a function, and returns what it has thrown, or nullptr: the application's exceptions
+    /// are not to meet the library's own, nor to pass through it half done. If the thread ends
+    /// there, it is no more in so many `blocking` functions.
+    void* (*call_and_keep)(void (*function)(void*), void* argument, int blocking);
+    /// Throws it.
+    void (*throw_kept)(void* kept);
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
 

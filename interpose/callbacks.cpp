@@ -26,7 +26,7 @@ constinit std::array<std::atomic<Handler*>, most_handlers> handlers{};
 /// What comes behind the first two arguments is the MPI's own affair, and in registers.
 template <std::size_t index>
 void call_handler(MPI_Comm* comm, int* code, Word third, Word fourth, Word fifth, Word sixth) {
-    const Application application;
+    Application application;
     application.run([&] {
         handlers[index].load(std::memory_order_relaxed)(comm, code, third, fourth, fifth, sixth);
     });
@@ -77,7 +77,7 @@ Attributes* kept(const Attributes& kind) {
 
 /// Predefined functions may be null pointers: nothing is copied, and nothing done at the end.
 int copy_attribute(Word object, int key, void* kind, void* in, void* out, int* is_copied) {
-    const Application application;
+    Application application;
     const auto* const of = static_cast<const Attributes*>(kind);
     *is_copied = 0;
     int result = 0;
@@ -87,7 +87,7 @@ int copy_attribute(Word object, int key, void* kind, void* in, void* out, int* i
 }
 
 int remove_attribute(Word object, int key, void* value, void* kind) {
-    const Application application;
+    Application application;
     const auto* const of = static_cast<const Attributes*>(kind);
     int result = 0;
     if (of->remove == nullptr) { return result; }
@@ -103,7 +103,7 @@ struct Request {
 };
 
 int query_request(void* request, void* status) {
-    const Application application;
+    Application application;
     const auto* const of = static_cast<const Request*>(request);
     int result = 0;
     application.run([&] { result = of->query(of->state, status); });
@@ -111,7 +111,7 @@ int query_request(void* request, void* status) {
 }
 
 int free_request(void* request) {
-    const Application application;
+    Application application;
     auto* const of = static_cast<Request*>(request);
     int result = 0;
     application.run([&] { result = of->free(of->state); });
@@ -120,7 +120,7 @@ int free_request(void* request) {
 }
 
 int cancel_request(void* request, int is_complete) {
-    const Application application;
+    Application application;
     const auto* const of = static_cast<const Request*>(request);
     int result = 0;
     application.run([&] { result = of->cancel(of->state, is_complete); });

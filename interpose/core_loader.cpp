@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <utility>
 
 namespace nodeaware::interpose {
 
@@ -12,9 +13,7 @@ namespace {
 
 constinit std::atomic<const abi::Core*> running_core{nullptr};
 constinit std::atomic<bool> was_started{false};
-constinit thread_local int depth = 0;
-constinit thread_local int blocking = 0; ///< calls of this thread
-constinit thread_local bool has_thrown = false;
+constinit thread_local ThreadState thread;
 
 enum class Flavor { open_mpi, mpich, unknown };
 
@@ -116,54 +115,53 @@ void forget_core() {
 } // namespace
 
 const abi::Core* active_core() {
-    return depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
+    return thread.depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
 }
 
 namespace {
 
 /// This thread's guard is gone, and may have been the outermost.
 void throw_what_was_kept() {
-    if (!has_thrown || depth > 0 || blocking > 0) { return; }
-    has_thrown = false;
-    if (const abi::Core* const core = running_core.load()) { core->throw_kept(); }
+    if (thread.thrown == nullptr || thread.depth > 0 || thread.blocking > 0) { return; }
+    const abi::Core* const core = running_core.load();
+    if (core != nullptr) { core->throw_kept(std::exchange(thread.thrown, nullptr)); }
 }
 
 } // namespace
 
-Inside::Inside() { ++depth; }
+Inside::Inside() { ++thread.depth; }
 Inside::~Inside() {
-    --depth;
+    --thread.depth;
     throw_what_was_kept();
 }
 
 BlockingCall::BlockingCall(const abi::Core& core) : core_(core) {
     before_blocking(core);
     core_.blocking_calls->fetch_add(1, std::memory_order_relaxed);
-    ++blocking;
+    ++thread.blocking;
 }
 BlockingCall::~BlockingCall() {
     core_.blocking_calls->fetch_sub(1, std::memory_order_relaxed);
-    --blocking;
+    --thread.blocking;
     throw_what_was_kept();
 }
 
-/// A function that is left by longjmp leaves the depth of the application, as it should.
-Application::Application() : depth_(depth) { depth = 0; }
-Application::~Application() { depth = depth_; }
+Application::Application() : state_(std::exchange(thread, ThreadState())) {}
+Application::~Application() { thread = state_; }
 
 bool Application::keeps_exceptions() const {
-    return (depth_ > 0 || blocking > 0) && running_core.load() != nullptr;
+    return (state_.depth > 0 || state_.blocking > 0) && running_core.load() != nullptr;
 }
 
 void Application::call_and_keep(void (*function)(void*), void* argument) {
-    if (running_core.load()->call_and_keep(function, argument)) { has_thrown = true; }
+    state_.thrown = running_core.load()->call_and_keep(function, argument, state_.blocking);
 }
 
 bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
 
 void start_core() {
     // Once: a Fortran MPI_Init that is implemented with the C one comes here twice.
-    if (depth > 0 || was_started.exchange(true)) { return; }
+    if (thread.depth > 0 || was_started.exchange(true)) { return; }
     const Inside inside;
     const Flavor mpi = flavor();
     if (mpi == Flavor::unknown) {

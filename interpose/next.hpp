@@ -67,7 +67,15 @@ class Inside {
     Inside& operator=(const Inside&) = delete;
 };
 
-/// While one lives, this thread runs a function of the application, whoever has called it.
+/// What calls this thread is in.
+struct ThreadState {
+    int depth = 0;          ///< of Inside
+    int blocking = 0;       ///< BlockingCalls
+    void* thrown = nullptr; ///< kept until the outermost ends
+};
+
+/// While one lives, this thread runs a function of the application, whoever has called it, and is
+/// in no call. Left by longjmp that stays so, as it should.
 class Application {
   public:
     Application();
@@ -76,8 +84,10 @@ class Application {
     Application& operator=(const Application&) = delete;
 
     /// Calls the function. What it throws is thrown at the end of the application's own call, if
-    /// that is one of those that the library has a hand in.
-    template <class Function> void run(Function function) const {
+    /// that is one of those that the library has a hand in; no more functions are called until
+    /// then.
+    template <class Function> void run(Function function) {
+        if (state_.thrown != nullptr) { return; }
         keeps_exceptions()
             ? call_and_keep([](void* of) { (*static_cast<Function*>(of))(); }, &function)
             : function();
@@ -85,9 +95,9 @@ class Application {
 
   private:
     bool keeps_exceptions() const;
-    static void call_and_keep(void (*function)(void*), void* argument);
+    void call_and_keep(void (*function)(void*), void* argument);
 
-    int depth_; ///< of Inside
+    ThreadState state_; ///< of whoever has called it
 };
 
 /// Before a function that may block in MPI.

@@ -96,11 +96,11 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
         if (core == nullptr) { return next.get()(A##count); }                                      \
         const int result = [&] {                                                                   \
             const BlockingCall blocking(*core);                                                    \
-            return next.get()(A##count);                                                           \
+            const int code = next.get()(A##count);                                                 \
+            if (code != 0) { core->not_created(); }                                                \
+            return code;                                                                           \
         }();                                                                                       \
-        if (result == 0) { return announce_created(*core, first(A##count), last(A##count)); }      \
-        core->not_created();                                                                       \
-        return result;                                                                             \
+        return result != 0 ? result : announce_created(*core, first(A##count), last(A##count));    \
     }
 
 #define BEGINNING(name, count)                                                                     \

@@ -12,6 +12,7 @@
 #include "runtime/requests/library.hpp"
 
 #include <chrono>
+#include <cxxabi.h>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -65,23 +66,20 @@ using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ine
                                   exchange_arguments::allgatherv<Count, Offset>,
                                   if_small<Count>(&Mpi::Neighbor_allgatherv)>;
 
-/// What the application has thrown in a function that MPI has called. Never destroyed: threads may
-/// end after this library.
-thread_local constinit std::exception_ptr* kept_exception = nullptr;
-
-bool call_and_keep(void (*function)(void*), void* argument) {
+/// What the application throws in a function that MPI has called. The end of a thread passes.
+void* call_and_keep(void (*function)(void*), void* argument, int blocking) {
     try {
         function(argument);
-        return false;
-    } catch (...) {
-        delete std::exchange(kept_exception, new std::exception_ptr(std::current_exception()));
-        return true;
-    }
+        return nullptr;
+    } catch (const __cxxabiv1::__forced_unwind&) { // pthread_exit and its kin
+        activity.blocking_calls.fetch_sub(blocking);
+        throw;
+    } catch (...) { return new std::exception_ptr(std::current_exception()); }
 }
 
-void throw_kept() {
-    const std::unique_ptr<std::exception_ptr> kept(std::exchange(kept_exception, nullptr));
-    if (kept != nullptr && *kept != nullptr) { std::rethrow_exception(*kept); }
+void throw_kept(void* kept) {
+    const std::unique_ptr<std::exception_ptr> thrown(static_cast<std::exception_ptr*>(kept));
+    if (*thrown != nullptr) { std::rethrow_exception(*thrown); } // else not of C++
 }
 
 void before_blocking() {

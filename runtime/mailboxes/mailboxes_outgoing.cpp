@@ -159,6 +159,7 @@ void Mailboxes::send_put_back(int other) {
 
 /// If that fails, it may have left in part; then it does so once more.
 void Mailboxes::send_closed(int other, uint32_t generation) {
+    if (is_last_sent_) { return outgoing_cells_.release(other, generation); }
     const auto content = outgoing_cells_.content(other, generation);
     const container::Sorted sorted = container::sort(content);
     uint64_t messages = 0;

@@ -18,6 +18,8 @@ constexpr int answer = 78;
 
 int last = 0; ///< the rank that is talked to
 bool throws = false;
+bool nests = false; ///< errs itself, and catches what that throws
+int caught_inside = 0;
 int talks = 0; ///< of this rank
 
 /// One message there, one back.
@@ -43,6 +45,13 @@ struct Thrown : std::runtime_error {
 };
 
 void answer_to_error() {
+    if (nests) {
+        nests = false;
+        try {
+            MPI_Send(&talks, -1, MPI_INT, last, question, MPI_COMM_WORLD);
+        } catch (const Thrown&) { ++caught_inside; }
+        return;
+    }
     talk();
     if (throws) { throw Thrown("as wanted"); }
 }
@@ -191,6 +200,12 @@ int main(int argc, char** argv) {
         }
         warm_up(rank, harness.size());
     }
+    if (rank == 0) {
+        nests = true;
+        MPI_Bcast(ints, -1, MPI_INT, 0, MPI_COMM_WORLD); // throws nothing
+        harness.expect(talks == ++expected && caught_inside == 1, "a handler that errs itself");
+    }
+    if (rank == last) { listen(); }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return harness.finish();
 }
