@@ -13,8 +13,8 @@ std::atomic<uint64_t> taken{0};
 
 } // namespace
 
-/// What cannot be read is not read ahead, and what is not locked any more when it can is not
-/// either.
+/// Pages that may not be touched are not filled when they are mapped, and those that are locked no
+/// more are not when they may be touched.
 void* map(size_t bytes, int flags, int descriptor) {
     void* const memory = mmap(nullptr, bytes, PROT_NONE, flags | MAP_NORESERVE, descriptor, 0);
     if (memory == MAP_FAILED) { return nullptr; }

@@ -7,12 +7,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nodeaware {
@@ -107,17 +107,26 @@ int open_for_lines(const std::string& path, int more_flags) {
     return -1;
 }
 
+/// Ranks may share the file, so nobody can tell before whether there is room.
 bool write_line(int file, std::string_view line) {
-    rlimit limit{};
-    const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    struct stat status {};
-    if (is_limited && fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-        static_cast<uint64_t>(status.st_size) + line.size() > limit.rlim_cur) {
-        errno = EFBIG;
-        return false;
-    }
+    sigset_t signals;
+    sigset_t before;
+    sigset_t pending;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGXFSZ);
+    const bool is_blocked = pthread_sigmask(SIG_BLOCK, &signals, &before) == 0;
+    const bool was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
     errno = ENOSPC; // a short write
-    return write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    const bool is_written =
+        write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    const int error = errno;
+    if (!is_written && error == EFBIG && !was_pending) {
+        constexpr timespec at_once = {};
+        sigtimedwait(&signals, nullptr, &at_once);
+    }
+    if (is_blocked) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    errno = error;
+    return is_written;
 }
 
 std::string open_log(const Options& options, int rank) {

@@ -20,8 +20,8 @@ std::string open_log(const Options& options, int rank);
 /// Opens a file for lines to be added to, and makes it if there is none, but no folders. Does not
 /// wait for the reader of a pipe. Returns its descriptor, or -1 and errno.
 int open_for_lines(const std::string& path, int more_flags = 0);
-/// False, and errno, if not all of it could be written, as beyond the limit for files (ulimit -f):
-/// to try would end the process.
+/// False, and errno, if not all of it could be written; also beyond the limit for files (ulimit
+/// -f), where to try would otherwise end the process.
 bool write_line(int file, std::string_view line);
 
 bool log_is_on(LogLevel level);
