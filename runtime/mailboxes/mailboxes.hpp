@@ -230,6 +230,8 @@ class Mailboxes : public WorkSource {
     std::vector<container::Credit> take_credits(int other);
     void owe(int other, const std::vector<container::Credit>& credits);
     void send_control(int destination, Control what, const std::vector<container::Credit>& credits);
+    static std::vector<std::byte> as_items(Control what,
+                                           const std::vector<container::Credit>& credits);
     void take_control(int source, uint32_t local, std::span<const std::byte> message);
     void take_message(const IncomingMessages::Message& message);
     void deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size);

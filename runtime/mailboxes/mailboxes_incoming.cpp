@@ -87,9 +87,14 @@ void Mailboxes::give(int other, int local, uint32_t cells) {
     }
 }
 
-/// Each of the credits in an item of its own.
 void Mailboxes::send_control(int destination, Control what,
                              const std::vector<container::Credit>& credits) {
+    send(as_items(what, credits), destination);
+}
+
+/// Each of the credits in an item of its own.
+std::vector<std::byte> Mailboxes::as_items(Control what,
+                                           const std::vector<container::Credit>& credits) {
     std::vector<std::byte> bytes;
     bytes.reserve(credits.size() * container::size_of_item(sizeof(ControlMessage)));
     const auto append = [&](const auto& value) {
@@ -100,7 +105,7 @@ void Mailboxes::send_control(int destination, Control what,
         append(container::Item{control_name, credit.rank, sizeof(ControlMessage)});
         append(ControlMessage{static_cast<uint32_t>(what), credit.cells});
     }
-    send(std::move(bytes), destination);
+    return bytes;
 }
 
 void Mailboxes::take_control(int source, uint32_t local, std::span<const std::byte> bytes) {

@@ -13,51 +13,6 @@ namespace nodeaware {
 
 using namespace mailbox_messages;
 
-void Mailboxes::publish(const batches::Batch& batch, const std::vector<int>& members) {
-    std::vector<ExpectedTraffic::Traffic> traffic(keepers_.size());
-    for (const batches::Stream& stream : batch.streams) {
-        if (stream.bytes > most_bytes_) { continue; }
-        const int rank = members[static_cast<size_t>(stream.destination)];
-        auto& sent = traffic[static_cast<size_t>(other_of(topology_.node_of(rank)))];
-        ++sent.messages;
-        sent.bytes += stream.bytes;
-    }
-    for (size_t i = 0; i < traffic.size(); ++i) {
-        const auto before = expected_.of(static_cast<int>(i), local_);
-        if (before.messages >= traffic[i].messages) { continue; }
-        expected_.set(static_cast<int>(i), local_, traffic[i]);
-    }
-}
-
-void Mailboxes::publish_anew() {
-    for (int i = 0; i < static_cast<int>(keepers_.size()); ++i) { expected_.set(i, local_, {}); }
-}
-
-bool Mailboxes::is_shared(int destination) const {
-    return expected_.messages(other_of(topology_.node_of(destination))) > 1;
-}
-
-/// As if all messages of a rank to a node were of one size.
-batches::Forecast Mailboxes::forecast() const {
-    constexpr uint32_t most = 1024;
-    batches::NodeBatches shared(static_cast<size_t>(topology_.ranks_on(node_)));
-    for (size_t local = 0; local < shared.size(); ++local) {
-        batches::Batch batch{{}, 1, 1};
-        for (int other = 0; other < static_cast<int>(keepers_.size()); ++other) {
-            const auto sent = expected_.of(other, static_cast<int>(local));
-            const auto& ranks = topology_.ranks_of(node_of_other(other));
-            for (uint32_t i = 0; i < std::min(sent.messages, most); ++i) {
-                batch.streams.push_back(
-                    {ranks[i % ranks.size()], static_cast<int32_t>(i), sent.bytes / sent.messages});
-            }
-        }
-        std::sort(batch.streams.begin(), batch.streams.end());
-        if (!batch.streams.empty()) { shared[local].push_back(std::move(batch)); }
-    }
-    return batches::forecast(shared, batches::containers_of(shared, topology_, most_bytes_),
-                             inner_->parameters().costs);
-}
-
 std::optional<OutgoingCells::Place> Mailboxes::reserve(int destination, uint64_t bytes,
                                                        double patience) {
     // Callbacks of the application run inside a function of MPI, which blocks afterwards.
@@ -260,13 +215,22 @@ MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int dest
     return request;
 }
 
-/// To each receiver its own.
+/// To each receiver its own, and to the first what the other node may be told of its cells.
 void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
     const auto& ranks = topology_.ranks_of(node_of_other(other));
-    for (const container::Part& part : sorted.parts) {
-        const std::byte* const first = sorted.items.data() + part.offset;
-        send({first, first + part.bytes}, ranks[part.destination]);
-        ++counts_.apart;
+    auto credits = take_credits(other);
+    try {
+        for (const container::Part& part : sorted.parts) {
+            std::vector<std::byte> items = as_items(Control::ready, credits);
+            const auto first = sorted.items.begin() + part.offset;
+            items.insert(items.end(), first, first + part.bytes);
+            send(std::move(items), ranks[part.destination]);
+            credits.clear();
+            ++counts_.apart;
+        }
+    } catch (...) {
+        owe(other, credits);
+        throw;
     }
 }
 
