@@ -4,6 +4,7 @@
 #include "runtime/communicators/nonblocking_context.hpp"
 #include "runtime/mailboxes/mailboxes.hpp"
 #include "runtime/memory/exchange.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <array>
 #include <cstddef>
@@ -59,6 +60,11 @@ class OperationMessages final : public Mailboxes::Addressee {
         std::vector<std::byte> framed = Mailboxes::framed(name_, size, &at);
         write_all(at.data());
         mailboxes_->send(std::move(framed), world);
+    }
+    /// What was sent since fills cells of this node. An operation that ended now would leave the
+    /// messages of the next to travel one by one, so it waits, though not for long.
+    bool fills_cells(double since) const {
+        return gathers_ && now() < since + mailboxes_->soon() && mailboxes_->is_ahead();
     }
     /// All ranks of this node have sent what they have to send.
     void all_have_sent() { mailboxes_->others_are_in(); }

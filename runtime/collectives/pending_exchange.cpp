@@ -1,5 +1,7 @@
 #include "runtime/collectives/pending_exchange.hpp"
 
+#include "runtime/progress/clock.hpp"
+
 #include <algorithm>
 #include <new>
 
@@ -47,9 +49,15 @@ bool PendingExchange::progress() {
     if (is_last_ && !for_all_) { send_for_all(); }
     const bool all_is_done = for_all_ ? for_all_->execution.progress() : !is_last_;
     const bool own_is_done = !own_ || own_->execution.progress();
-    if (!own_is_done || !all_is_done) { return false; }
+    if (!own_is_done || !all_is_done || is_ahead()) { return false; }
     bring_back();
     return true;
+}
+
+bool PendingExchange::is_ahead() {
+    if (!own_ || own_->transport.gathered() == 0) { return false; }
+    if (done_at_ == 0) { done_at_ = now(); }
+    return context_->messages->fills_cells(done_at_);
 }
 
 void PendingExchange::bring_back() {

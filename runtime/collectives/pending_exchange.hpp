@@ -49,6 +49,8 @@ class PendingExchange {
     /// As the last of its node: takes what all have contributed, and sends it.
     void send_for_all();
     void take();
+    /// It is done, and should not end yet.
+    bool is_ahead();
     void bring_back();
 
     std::shared_ptr<NonblockingContext> context_;
@@ -58,6 +60,7 @@ class PendingExchange {
     int error_; ///< that it began with
     bool has_begun_ = false;
     bool is_last_ = false; ///< of its node to begin
+    double done_at_ = 0;
     gathered::OwnPart own_part_;
     std::optional<Part> own_; ///< nothing if it began with an error
     Exchange contributed_;    ///< by all ranks of the node, as messages

@@ -114,6 +114,12 @@ class Mailboxes : public WorkSource {
         return !outgoing_cells_.is_lonely(other_of(topology_.node_of(destination)));
     }
 
+    /// This node is ahead of another one: it has no room for more containers there, but soon will,
+    /// as far as the last ones have been taken.
+    bool is_ahead() const;
+    /// Seconds in which another node takes what has been sent, as long as it goes on.
+    double soon() const { return 8 * mates_.round_trip(); }
+
     /// A batch that this rank sends again and again to ranks of a communicator with those `members`
     /// (ranks in MPI_COMM_WORLD), for its node to know. For each node the largest counts.
     void publish(const batches::Batch& batch, const std::vector<int>& members);

@@ -289,16 +289,21 @@ void Mailboxes::close_ready() {
 bool Mailboxes::gains_by_waiting(int other, uint32_t generation) const {
     const double time = now();
     if (!mates_.anybody_looks()) { return false; }
-    constexpr int soon = 8;
-    if (outgoing_cells_.is_last(other, generation, time - soon * mates_.round_trip())) {
-        return true;
-    }
+    if (outgoing_cells_.is_last(other, generation, time - soon())) { return true; }
     if (mates_.sends(time)) { return expected_.is_anybody_missing(other, generation); }
     const bool is_late = time > outgoing_cells_.times(other, generation).now + mates_.round_trip();
     for (int mate = 0; mate < topology_.ranks_on(node_) && !is_late; ++mate) {
         if (expected_.is_missing(other, mate, generation) && is_about_to_send(mate)) {
             return true;
         }
+    }
+    return false;
+}
+
+bool Mailboxes::is_ahead() const {
+    const double since = now() - soon();
+    for (int other = 0; other < topology_.nodes() - 1; ++other) {
+        if (outgoing_cells_.is_full_since(other, since)) { return true; }
     }
     return false;
 }

@@ -207,14 +207,28 @@ std::optional<uint32_t> OutgoingCells::left_since(int node, double seconds) cons
     return here.left_generation.load(std::memory_order_relaxed);
 }
 
+bool OutgoingCells::is_under_way(const Cell& place) {
+    const uint64_t state = state_of(place.word.load(std::memory_order_acquire));
+    return state != open && state != unused && state != unsent;
+}
+
 bool OutgoingCells::is_last(int node, uint32_t generation, double seconds) const {
     for (uint32_t ahead = 1; ahead < cells; ++ahead) {
         const Cell& other = cell(node, generation + ahead);
-        const uint64_t state = state_of(other.word.load(std::memory_order_acquire));
-        if (state == unused || state == unsent) { return false; }
+        if (!is_under_way(other)) { return false; }
         if (other.kept.load(std::memory_order_relaxed) < seconds) { return false; }
     }
     return true;
+}
+
+bool OutgoingCells::is_full_since(int node, double seconds) const {
+    bool is_recent = false;
+    for (uint32_t i = 0; i < cells; ++i) {
+        const Cell& place = cell(node, i);
+        if (!is_under_way(place)) { return false; }
+        is_recent |= place.kept.load(std::memory_order_relaxed) >= seconds;
+    }
+    return is_recent;
 }
 
 void OutgoingCells::missed(int node) {

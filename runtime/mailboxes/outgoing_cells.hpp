@@ -96,6 +96,8 @@ class OutgoingCells {
     /// All others are under way, none since before that time: once this one is closed there is no
     /// room, but soon will be.
     bool is_last(int node, uint32_t generation, double seconds) const;
+    /// All are under way, the last since then or later.
+    bool is_full_since(int node, double seconds) const;
     /// What has come now could have travelled in it.
     void missed(int node);
 
@@ -158,6 +160,7 @@ class OutgoingCells {
     bool change(Cell& cell, uint32_t generation, uint64_t from, uint64_t to);
     bool go_on(int node, uint32_t& generation);
     static void empty(Cell& cell, uint64_t word);
+    static bool is_under_way(const Cell& cell);
 
     uint64_t node_bytes() const;
 

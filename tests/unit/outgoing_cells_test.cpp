@@ -203,6 +203,20 @@ TEST_F(OutgoingCellsTest, TheLastCellIsOneOfWhichNoneIsFreeNorLongUnderWay) {
     EXPECT_FALSE(is_last(11));
 }
 
+TEST_F(OutgoingCellsTest, ANodeIsFullWhileAllOfItsCellsAreUnderWay) {
+    for (uint32_t cell = 0; cell < cells_of_node; ++cell) {
+        EXPECT_FALSE(cells.is_full_since(0, 0));
+        keep_next(10 + cell);
+    }
+    EXPECT_TRUE(cells.is_full_since(0, 9 + cells_of_node));
+    EXPECT_FALSE(cells.is_full_since(0, 10 + cells_of_node)); // nothing comes back
+    EXPECT_FALSE(cells.is_full_since(1, 0));
+    cells.returned(0, 0);
+    EXPECT_FALSE(cells.is_full_since(0, 0));
+    EXPECT_TRUE(put(0, 0, 2, 8));
+    EXPECT_FALSE(cells.is_full_since(0, 0)); // there is room in that one
+}
+
 TEST_F(OutgoingCellsTest, WhatIsKeptForLongIsSentOnceMore) {
     keep_next(10);
     keep_next(20);
