@@ -1,0 +1,46 @@
+#include "runtime/collectives/exchange_on_host.hpp"
+
+#include <new>
+
+namespace nodeaware {
+
+ExchangeOnHost::~ExchangeOnHost() {
+    if (is_persistent_ && request_ != MPI_REQUEST_NULL) { mpi.Request_free(&request_); }
+}
+
+int ExchangeOnHost::begin(const std::function<int(MPI_Request*)>& call) {
+    buffers_->begin();
+    is_started_ = true;
+    return call(&request_);
+}
+
+int ExchangeOnHost::make_persistent(const std::function<int(MPI_Request*)>& call) {
+    const int code = call(&request_);
+    is_persistent_ = code == MPI_SUCCESS;
+    return code;
+}
+
+/// The others start theirs, so this rank does in any case.
+void ExchangeOnHost::start() {
+    int code = MPI_SUCCESS;
+    try {
+        buffers_->look_again();
+    } catch (const MpiError& failure) { code = failure.code; }
+    buffers_->begin();
+    const int started = mpi.Start(&request_);
+    is_started_ = started == MPI_SUCCESS;
+    error_ = code != MPI_SUCCESS ? code : started;
+}
+
+bool ExchangeOnHost::progress() {
+    if (!is_started_) { return true; }
+    int is_over = 0;
+    const int code = mpi.Test(&request_, &is_over, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && is_over == 0) { return false; }
+    is_started_ = false;
+    const int finished = buffers_->finish(code);
+    if (error_ == MPI_SUCCESS) { error_ = finished; }
+    return true;
+}
+
+} // namespace nodeaware
