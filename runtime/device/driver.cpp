@@ -38,6 +38,9 @@ const char* Driver::load(bool is_loaded_only) {
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
     find(device_get, "cuDeviceGet");
+    find(device_name, "cuDeviceGetName");
+    find(device_memory, "cuDeviceTotalMem_v2");
+    find(device_pci_id, "cuDeviceGetPCIBusId");
     find(synchronize, "cuCtxSynchronize");
     find(allocate, "cuMemAlloc_v2");
     find(free, "cuMemFree_v2");

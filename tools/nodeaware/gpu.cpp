@@ -2,6 +2,8 @@
 
 #include "runtime/device/driver.hpp"
 
+#include <array>
+
 namespace nodeaware::tool {
 
 /// The driver, with errors as exceptions.
@@ -48,6 +50,24 @@ std::string Gpu::open() {
         devices_ = 0;
     }
     return complaint_;
+}
+
+std::vector<GpuDescription> Gpu::describe() const {
+    std::vector<GpuDescription> all;
+    for (int ordinal = 0; ordinal < devices_; ++ordinal) {
+        int device = 0;
+        std::array<char, 128> name{};
+        std::array<char, 32> pci_id{};
+        size_t memory = 0;
+        driver_->check(driver_->device_get(&device, ordinal), "cuDeviceGet");
+        driver_->check(driver_->device_name(name.data(), name.size() - 1, device),
+                       "cuDeviceGetName");
+        driver_->check(driver_->device_memory(&memory, device), "cuDeviceTotalMem");
+        driver_->check(driver_->device_pci_id(pci_id.data(), pci_id.size() - 1, device),
+                       "cuDeviceGetPCIBusId");
+        all.push_back({name.data(), memory, pci_id.data()});
+    }
+    return all;
 }
 
 void Gpu::use(int device) {
