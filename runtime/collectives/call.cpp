@@ -121,6 +121,7 @@ Call::Call(Operation operation, MPI_Comm comm, const ExchangeArguments& argument
 bool Call::run(int* result) {
     const auto start = Clock::now();
     Selected selected;
+    const DeviceCounting counting(record_.device);
     try {
         library->progress.before_blocking();
         record_.reason = attempt(result, selected);
@@ -186,6 +187,7 @@ NonblockingCall::NonblockingCall(Operation operation, MPI_Comm comm,
 
 bool NonblockingCall::run(int* result) {
     const auto start = Clock::now();
+    const DeviceCounting counting(record_.device);
     try {
         record_.reason = attempt(result);
     } catch (const std::exception& error) {

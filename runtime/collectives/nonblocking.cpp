@@ -40,6 +40,7 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
         auto types = std::make_unique<KeptTypes>(exchange);
         UnderWay& operation = add_generalized(record, comm, request);
         operation.types = std::move(types);
+        const DeviceCounting counting(operation.record.device);
         operation.exchange.emplace(std::move(context), std::move(exchange), MPI_SUCCESS);
     } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "nonblocking operation"); }
     begin_last();
@@ -64,12 +65,17 @@ Nonblocking::UnderWay& Nonblocking::add_generalized(const CallRecord& record, MP
 }
 
 int Nonblocking::begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
-                               MPI_Comm comm, MPI_Request* request) {
+                               const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
     buffers->keep_types();
     auto exchange = std::make_shared<ExchangeOnHost>(std::move(buffers));
     const std::lock_guard lock(mutex_);
-    UnderWay& operation = add_generalized({}, comm, request);
-    if (const int code = exchange->begin(begin); code != MPI_SUCCESS) {
+    UnderWay& operation = add_generalized(record, comm, request);
+    int code = MPI_SUCCESS;
+    {
+        const DeviceCounting counting(operation.record.device);
+        code = exchange->begin(begin);
+    }
+    if (code != MPI_SUCCESS) {
         under_way_.pop_back();
         mpi.Grequest_complete(*request);
         mpi.Wait(request, MPI_STATUS_IGNORE);
@@ -115,9 +121,11 @@ void Nonblocking::make_persistent(std::shared_ptr<NonblockingContext> context, E
 }
 
 int Nonblocking::make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
-                                         MPI_Comm comm, MPI_Request* request) {
+                                         const CallRecord& record, MPI_Comm comm,
+                                         MPI_Request* request) {
     buffers->keep_types();
     auto made = std::make_unique<Persistent>();
+    made->record = record;
     made->on_host = std::make_shared<ExchangeOnHost>(std::move(buffers));
     if (const int code = made->on_host->make_persistent(begin); code != MPI_SUCCESS) {
         return code;
@@ -150,10 +158,15 @@ void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     UnderWay& operation = add(persistent.record, persistent.comm);
     operation.request = request;
     operation.persistent = &persistent;
+    begin_again(operation, persistent);
+    begin_last();
+}
+
+void Nonblocking::begin_again(UnderWay& operation, Persistent& persistent) {
+    const DeviceCounting counting(operation.record.device);
     if (persistent.on_host != nullptr) {
         persistent.on_host->start();
         operation.on_host = persistent.on_host;
-        begin_last();
         return;
     }
     Exchange exchange;
@@ -166,7 +179,6 @@ void Nonblocking::start(MPI_Request request, Persistent& persistent) {
         error = MPI_ERR_NO_MEM;
     }
     operation.exchange.emplace(persistent.context, std::move(exchange), error);
-    begin_last();
 }
 
 void Nonblocking::freed(MPI_Request request) {
@@ -220,8 +232,10 @@ uint64_t Nonblocking::more_containers() {
 
 void Nonblocking::report(UnderWay& operation) {
     CallRecord& record = operation.record;
-    record.sent_messages = operation.exchange->messages_sent() + more_containers();
-    record.sent_bytes = operation.exchange->bytes_sent();
+    if (operation.exchange) {
+        record.sent_messages = operation.exchange->messages_sent() + more_containers();
+        record.sent_bytes = operation.exchange->bytes_sent();
+    }
     if (report_.wants_times()) {
         const std::chrono::duration<double> time =
             std::chrono::steady_clock::now() - operation.start;
@@ -232,7 +246,7 @@ void Nonblocking::report(UnderWay& operation) {
 
 void Nonblocking::finish(UnderWay& operation) {
     under_way_count_.fetch_sub(1, std::memory_order_release);
-    if (operation.exchange) { report(operation); } // the others are among those left to MPI
+    report(operation);
     if (const int code = operation.error(); code != MPI_SUCCESS) {
         requests_.add_failure(operation.request, {operation.comm, code});
     }

@@ -41,10 +41,10 @@ class Nonblocking : public WorkSource {
     using Begin = std::function<int(MPI_Request*)>;
     /// The same for calls that are left to MPI, between copies: MPI's own requests are the
     /// library's. Return what `begin` has, which has called the error handler of the call.
-    int begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin, MPI_Comm comm,
-                      MPI_Request* request);
+    int begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
+                      const CallRecord& record, MPI_Comm comm, MPI_Request* request);
     int make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
-                                MPI_Comm comm, MPI_Request* request);
+                                const CallRecord& record, MPI_Comm comm, MPI_Request* request);
 
     bool is_busy() const override { return under_way_count_.load(std::memory_order_acquire) > 0; }
     void advance() override;
@@ -72,7 +72,10 @@ class Nonblocking : public WorkSource {
         const Persistent* persistent = nullptr; ///< nullptr: a generalized request
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
         UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
-        bool progress() { return on_host != nullptr ? on_host->progress() : exchange->progress(); }
+        bool progress() {
+            const DeviceCounting counting(record.device);
+            return on_host != nullptr ? on_host->progress() : exchange->progress();
+        }
         bool has_begun() const { return on_host != nullptr || exchange->has_begun(); }
         int error() const { return on_host != nullptr ? on_host->error() : exchange->error(); }
     };
@@ -87,6 +90,7 @@ class Nonblocking : public WorkSource {
     void report(UnderWay& operation);
     uint64_t more_containers();
     void start(MPI_Request request, Persistent& persistent);
+    static void begin_again(UnderWay& operation, Persistent& persistent);
     /// The communicator for messages of this rank to itself.
     MPI_Comm self();
 

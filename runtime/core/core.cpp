@@ -20,7 +20,7 @@
 
 namespace nodeaware {
 
-void native_done(int result) {
+void count_native(int result) {
     LeftToMpi& left = left_to_mpi;
     if (!is_refused(result)) {
         if (left.selected.is_measured) { left.selected.learn_time(); }
@@ -28,6 +28,11 @@ void native_done(int result) {
     }
     left.selected = {};
     left.unprepared = nullptr;
+}
+
+void native_done(int result) {
+    count_native(result);
+    LeftToMpi& left = left_to_mpi;
     if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
     library->report.add(left.record);
 }

@@ -24,6 +24,8 @@ inline abi::MPI_Request* foreign(MPI_Request* request) {
 
 /// What is to be done when MPI has done a call that was left to it.
 void native_done(int result);
+/// The same without its report: it goes on.
+void count_native(int result);
 
 /// MPI's own function for an operation. Throws std::runtime_error if it has none.
 template <class... Arguments>
@@ -60,7 +62,8 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
         const MPI_Comm comm = communicator(arguments...);
         Call call(blocking_operation, comm, all);
         if (call.run(result)) { return true; }
-        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given) {
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& /*record*/) {
             static const auto function =
                 find_exchange<Arguments...>(blocking_operation, Form::blocking);
             buffers->begin();
@@ -79,13 +82,14 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
         const MPI_Comm comm = communicator(arguments...);
         NonblockingCall call(nonblocking_operation, comm, all, false, native(request));
         if (call.run(result)) { return true; }
-        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given) {
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& record) {
             static const auto function = find_exchange<Arguments..., abi::MPI_Request*>(
                 nonblocking_operation, Form::nonblocking);
             const auto begin = [&](MPI_Request* own) {
                 return std::apply(function, std::tuple_cat(given, std::tuple(foreign(own))));
             };
-            return library->nonblocking->begin_on_host(std::move(buffers), begin, comm,
+            return library->nonblocking->begin_on_host(std::move(buffers), begin, record, comm,
                                                        native(request));
         };
         return on_host<nonblocking_operation>(Form::nonblocking, all, run, result, arguments...);
@@ -97,15 +101,16 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
         const MPI_Comm comm = communicator(arguments...);
         NonblockingCall call(nonblocking_operation, comm, all, true, native(request));
         if (call.run(result)) { return true; }
-        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given) {
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& record) {
             static const auto function =
                 find_exchange<Arguments..., abi::MPI_Info, abi::MPI_Request*>(blocking_operation,
                                                                               Form::persistent);
             const auto make = [&](MPI_Request* own) {
                 return std::apply(function, std::tuple_cat(given, std::tuple(info, foreign(own))));
             };
-            return library->nonblocking->make_persistent_on_host(std::move(buffers), make, comm,
-                                                                 native(request));
+            return library->nonblocking->make_persistent_on_host(std::move(buffers), make, record,
+                                                                 comm, native(request));
         };
         return on_host<nonblocking_operation>(Form::persistent, all, run, result, arguments...);
     }
@@ -117,16 +122,19 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
     static bool on_host(Form form, const ExchangeArguments& all, Run run, int* result,
                         Arguments... arguments) {
         const MPI_Comm comm = communicator(arguments...);
-        const LeftToMpi left = left_to_mpi; // error handlers may call MPI
+        LeftToMpi left = left_to_mpi; // error handlers may call MPI
         try {
             auto buffers = host_buffers(comm, all, form);
             if (buffers == nullptr) { return false; }
             std::tuple given(arguments...);
             buffers->replace(given);
-            *result = run(std::move(buffers), given);
+            const DeviceCounting counting(left.record.device);
+            *result = run(std::move(buffers), given, left.record);
         } catch (const std::exception& failure) { *result = raise(comm, operation, failure); }
         left_to_mpi = left;
-        native_done(*result); // what ranks count together goes on, whatever has failed
+        // What ranks count together goes on, whatever has failed.
+        const bool is_under_way = form != Form::blocking && *result == MPI_SUCCESS;
+        is_under_way ? count_native(*result) : native_done(*result);
         return true;
     }
 };

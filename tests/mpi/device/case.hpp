@@ -14,6 +14,7 @@ inline int wrong = 0;
 inline int errors = 0;
 inline bool may_fail = false;
 inline bool is_left_to_mpi = false;
+inline StandInCounts in_calls{}; ///< what the library has done
 
 inline void require(bool is_right, const std::string& what) {
     if (is_right) { return; }
@@ -25,9 +26,14 @@ inline void require(bool is_right, const std::string& what) {
 template <class Call> void call(const char* name, Call call) {
     void* const used = rank % 3 == 0 ? nullptr : contexts[static_cast<std::size_t>(rank % 2)];
     cuCtxSetCurrent(used);
+    const StandInCounts before = stand_in_counts();
     stand_in_may_fail(true);
     const int code = call();
     stand_in_may_fail(false);
+    const StandInCounts after = stand_in_counts();
+    in_calls.copies += after.copies - before.copies;
+    in_calls.bytes += after.bytes - before.bytes;
+    in_calls.unpinned += after.unpinned - before.unpinned;
     if (code != MPI_SUCCESS) {
         ++errors;
         if (!may_fail) { std::printf("rank %d: %s fails\n", rank, name); }

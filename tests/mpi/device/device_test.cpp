@@ -4,7 +4,8 @@
 // device_test [fail] [left_to_mpi]: `fail` expects that a call of the driver fails somewhere
 // (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `left_to_mpi`:
 // that is what becomes of the calls. `aware`: MPI reaches the memory, and what goes straight is not
-// copied. `pinned`: large messages go straight, by way of pinned memory.
+// copied. `pinned`: large messages go straight, by way of pinned memory. `counts`: prints what the
+// driver was asked to copy.
 
 #include "tests/mpi/device/case.hpp"
 #include "tests/mpi/device/neighbors.hpp"
@@ -26,6 +27,7 @@ namespace {
 
 bool are_large_pinned = false;
 bool is_aware = false;
+bool are_counts_wanted = false;
 
 void alltoallv(const Form& form, int most) {
     const Blocks blocks(most);
@@ -244,6 +246,7 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
 int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         may_fail = may_fail || std::string(argv[i]) == "fail";
+        are_counts_wanted = are_counts_wanted || std::string(argv[i]) == "counts";
         is_aware = is_aware || std::string(argv[i]) == "aware";
         is_left_to_mpi = is_left_to_mpi || std::string(argv[i]) == "left_to_mpi";
         are_large_pinned = are_large_pinned || std::string(argv[i]) == "pinned";
@@ -270,6 +273,13 @@ int main(int argc, char** argv) {
                                    : all[0] == 0 && all[1] == 0 && all[2] == 0;
     if (!is_right && rank == 0) {
         std::printf("%d wrong, %d errors, %d faults\n", all[0], all[1], all[2]);
+    }
+    std::array<unsigned long, 3> counts = {in_calls.bytes, in_calls.copies, in_calls.unpinned};
+    std::array<unsigned long, 3> sums{};
+    MPI_Allreduce(counts.data(), sums.data(), 3, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (are_counts_wanted && rank == 0) {
+        std::printf("%lu bytes in %lu copies, %lu of them of memory that is not pinned\n", sums[0],
+                    sums[1], sums[2]);
     }
     MPI_Finalize();
     return is_right ? 0 : 1;
