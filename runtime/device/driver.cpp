@@ -43,6 +43,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(device_pci_id, "cuDeviceGetPCIBusId");
     find(synchronize, "cuCtxSynchronize");
     find(allocate, "cuMemAlloc_v2");
+    find(allocate_managed, "cuMemAllocManaged");
     find(free, "cuMemFree_v2");
     find(allocate_host, "cuMemAllocHost_v2");
     find(free_host, "cuMemFreeHost");

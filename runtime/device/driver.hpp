@@ -43,6 +43,7 @@ struct Driver {
     int (*device_pci_id)(char* text, int length, int device) = nullptr;
     int (*synchronize)() = nullptr;
     int (*allocate)(uint64_t* address, size_t bytes) = nullptr;
+    int (*allocate_managed)(uint64_t* address, size_t bytes, unsigned flags) = nullptr;
     int (*free)(uint64_t address) = nullptr;
     int (*allocate_host)(void** address, size_t bytes) = nullptr;
     int (*free_host)(void* address) = nullptr;

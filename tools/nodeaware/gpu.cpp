@@ -91,9 +91,15 @@ void Gpu::copy_to_host(void* to, uint64_t from, size_t bytes) const {
 
 void Gpu::synchronize() const { driver_->check(driver_->synchronize(), "cuCtxSynchronize"); }
 
-DeviceBuffer::DeviceBuffer(Gpu& gpu, size_t bytes)
+DeviceBuffer::DeviceBuffer(Gpu& gpu, size_t bytes, bool is_managed)
     : driver_(*gpu.driver_), context_(driver_.current_context()) {
-    driver_.check(driver_.allocate(&address_, bytes), "cuMemAlloc");
+    constexpr unsigned for_all_streams = 1;
+    if (is_managed) {
+        driver_.check(driver_.allocate_managed(&address_, bytes, for_all_streams),
+                      "cuMemAllocManaged");
+    } else {
+        driver_.check(driver_.allocate(&address_, bytes), "cuMemAlloc");
+    }
 }
 
 DeviceBuffer::~DeviceBuffer() {

@@ -61,7 +61,8 @@ class Gpu {
 /// Memory of the device in use. Throws GpuError.
 class DeviceBuffer {
   public:
-    DeviceBuffer(Gpu& gpu, size_t bytes);
+    /// `is_managed`: the driver moves it between host and device as either needs it.
+    DeviceBuffer(Gpu& gpu, size_t bytes, bool is_managed = false);
     ~DeviceBuffer();
     DeviceBuffer(const DeviceBuffer&) = delete;
     DeviceBuffer& operator=(const DeviceBuffer&) = delete;
