@@ -94,10 +94,13 @@ int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
     return code;
 }
 
+bool may_need_host_buffers() {
+    device::look_for_driver();
+    return device::driver() != nullptr && !device::mpi_is_aware();
+}
+
 std::unique_ptr<HostBuffers> host_buffers(MPI_Comm comm, const ExchangeArguments& arguments,
                                           Form form) {
-    device::look_for_driver();
-    if (device::driver() == nullptr || device::mpi_is_aware()) { return nullptr; }
     const CallRecord& record = left_to_mpi.record;
     if (record.reason == Reason::invalid_arguments || comm == MPI_COMM_NULL) { return nullptr; }
     if (is_on_host(arguments.sent) && is_on_host(arguments.received)) { return nullptr; }

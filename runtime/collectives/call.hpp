@@ -49,9 +49,10 @@ class Call {
     CallRecord record_;
 };
 
-/// For the call that this thread has just left to MPI: its buffers on the host if some memory is a
-/// device's and this MPI does not know it; nullptr: MPI may have them as they are. Throws MpiError
-/// and std::bad_alloc.
+/// This process uses devices, and its MPI knows nothing of them.
+bool may_need_host_buffers();
+/// Then, for the call that this thread has just left to MPI: its buffers on the host if some memory
+/// is a device's; nullptr: MPI may have them as they are. Throws MpiError and std::bad_alloc.
 std::unique_ptr<HostBuffers> host_buffers(MPI_Comm comm, const ExchangeArguments& arguments,
                                           Form form);
 

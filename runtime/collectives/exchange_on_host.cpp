@@ -1,6 +1,8 @@
 #include "runtime/collectives/exchange_on_host.hpp"
 
-#include <new>
+#include "runtime/mpi/errors_return.hpp"
+
+#include <optional>
 
 namespace nodeaware {
 
@@ -32,13 +34,24 @@ void ExchangeOnHost::start() {
     error_ = code != MPI_SUCCESS ? code : started;
 }
 
+/// An error is told by the function that completes the application's request. Open MPI would call
+/// the error handler of the communicator here.
+int ExchangeOnHost::complete() {
+#ifdef OPEN_MPI
+    std::optional<ErrorsReturn> errors_return;
+    if (is_alive()) { errors_return.emplace(comm_); }
+#endif
+    return mpi.Wait(&request_, MPI_STATUS_IGNORE);
+}
+
 bool ExchangeOnHost::progress() {
     if (!is_started_) { return true; }
     int is_over = 0;
-    const int code = mpi.Test(&request_, &is_over, MPI_STATUS_IGNORE);
+    const int code = mpi.Request_get_status(request_, &is_over, MPI_STATUS_IGNORE);
     if (code == MPI_SUCCESS && is_over == 0) { return false; }
     is_started_ = false;
-    const int finished = buffers_->finish(code);
+    const int completed = complete();
+    const int finished = buffers_->finish(completed != MPI_SUCCESS ? completed : code);
     if (error_ == MPI_SUCCESS) { error_ = finished; }
     return true;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/collectives/host_buffers.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 #include <functional>
 #include <memory>
@@ -11,7 +12,9 @@ namespace nodeaware {
 /// of the application's memory.
 class ExchangeOnHost {
   public:
-    explicit ExchangeOnHost(std::unique_ptr<HostBuffers> buffers) : buffers_(std::move(buffers)) {}
+    /// Of a call on `comm`.
+    ExchangeOnHost(std::unique_ptr<HostBuffers> buffers, MPI_Comm comm)
+        : buffers_(std::move(buffers)), comm_(comm) {}
     ~ExchangeOnHost();
     ExchangeOnHost(const ExchangeOnHost&) = delete;
     ExchangeOnHost& operator=(const ExchangeOnHost&) = delete;
@@ -29,7 +32,12 @@ class ExchangeOnHost {
     int error() const { return error_; }
 
   private:
+    bool is_alive() const { return Communicator::freed() == freed_before_; }
+    int complete();
+
     std::unique_ptr<HostBuffers> buffers_;
+    MPI_Comm comm_; ///< the application may free it meanwhile
+    uint64_t freed_before_ = Communicator::freed();
     MPI_Request request_ = MPI_REQUEST_NULL;
     bool is_persistent_ = false;
     bool is_started_ = false;

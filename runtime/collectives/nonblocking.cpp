@@ -64,26 +64,30 @@ Nonblocking::UnderWay& Nonblocking::add_generalized(const CallRecord& record, MP
     return operation;
 }
 
+/// MPI is called without the lock: it may call an error handler.
 int Nonblocking::begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
                                const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
     buffers->keep_types();
-    auto exchange = std::make_shared<ExchangeOnHost>(std::move(buffers));
-    const std::lock_guard lock(mutex_);
+    auto exchange = std::make_shared<ExchangeOnHost>(std::move(buffers), comm);
+    std::unique_lock lock(mutex_);
     UnderWay& operation = add_generalized(record, comm, request);
+    lock.unlock();
     int code = MPI_SUCCESS;
     {
         const DeviceCounting counting(operation.record.device);
         code = exchange->begin(begin);
     }
-    if (code != MPI_SUCCESS) {
-        under_way_.pop_back();
-        mpi.Grequest_complete(*request);
-        mpi.Wait(request, MPI_STATUS_IGNORE);
+    lock.lock();
+    if (code == MPI_SUCCESS) {
+        operation.on_host = std::move(exchange);
+        under_way_count_.fetch_add(1, std::memory_order_release);
+        activity.requests.fetch_add(1, std::memory_order_relaxed);
         return code;
     }
-    operation.on_host = std::move(exchange);
-    begin_last();
-    return MPI_SUCCESS;
+    mpi.Grequest_complete(*request);
+    mpi.Wait(request, MPI_STATUS_IGNORE);
+    std::erase_if(under_way_, [&](const auto& one) { return one.get() == &operation; });
+    return code;
 }
 
 /// With the lock held. Operations that began before are left alone, as there may be many; unless
@@ -126,7 +130,7 @@ int Nonblocking::make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, c
     buffers->keep_types();
     auto made = std::make_unique<Persistent>();
     made->record = record;
-    made->on_host = std::make_shared<ExchangeOnHost>(std::move(buffers));
+    made->on_host = std::make_shared<ExchangeOnHost>(std::move(buffers), comm);
     if (const int code = made->on_host->make_persistent(begin); code != MPI_SUCCESS) {
         return code;
     }

@@ -74,9 +74,10 @@ class Nonblocking : public WorkSource {
         UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
         bool progress() {
             const DeviceCounting counting(record.device);
-            return on_host != nullptr ? on_host->progress() : exchange->progress();
+            if (on_host != nullptr) { return on_host->progress(); }
+            return exchange && exchange->progress(); // neither: MPI has not been called yet
         }
-        bool has_begun() const { return on_host != nullptr || exchange->has_begun(); }
+        bool has_begun() const { return !exchange || exchange->has_begun(); }
         int error() const { return on_host != nullptr ? on_host->error() : exchange->error(); }
     };
 

@@ -122,6 +122,7 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
     static bool on_host(Form form, const ExchangeArguments& all, Run run, int* result,
                         Arguments... arguments) {
         const MPI_Comm comm = communicator(arguments...);
+        if (!may_need_host_buffers()) { return false; }
         LeftToMpi left = left_to_mpi; // error handlers may call MPI
         try {
             auto buffers = host_buffers(comm, all, form);

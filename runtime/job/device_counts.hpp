@@ -49,25 +49,25 @@ class DeviceSums {
 class DeviceCounting {
   public:
     /// While it lives, those of `call`.
-    explicit DeviceCounting(DeviceCounts& call) : before_(current_) { current_ = &call; }
-    ~DeviceCounting() { current_ = before_; }
+    explicit DeviceCounting(DeviceCounts& call) : before_(current) { current = &call; }
+    ~DeviceCounting() { current = before_; }
     DeviceCounting(const DeviceCounting&) = delete;
     DeviceCounting& operator=(const DeviceCounting&) = delete;
 
     static void add(const DeviceCounts& counts) {
-        if (current_ == nullptr) { return of_messages.add(counts); }
-        current_->to_host += counts.to_host;
-        current_->to_device += counts.to_device;
-        current_->within += counts.within;
-        current_->copies += counts.copies;
-        current_->unpinned += counts.unpinned;
-        current_->straight += counts.straight;
+        if (current == nullptr) { return of_messages.add(counts); }
+        current->to_host += counts.to_host;
+        current->to_device += counts.to_device;
+        current->within += counts.within;
+        current->copies += counts.copies;
+        current->unpinned += counts.unpinned;
+        current->straight += counts.straight;
     }
     /// Of no call: messages from point to point.
     static inline DeviceSums of_messages;
 
   private:
-    static inline thread_local DeviceCounts* current_ = nullptr;
+    static inline thread_local DeviceCounts* current = nullptr;
     DeviceCounts* before_;
 };
 
