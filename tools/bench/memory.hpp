@@ -1,7 +1,7 @@
 // Where the buffers of an exchange are: on the host, or in memory of a GPU.
 #pragma once
 
-#include "tools/nodeaware/gpu.hpp"
+#include "tools/gpu/gpu.hpp"
 
 #include <mpi.h>
 

@@ -1,6 +1,6 @@
 #include "tools/nodeaware/info_gpus.hpp"
 
-#include "tools/nodeaware/gpu.hpp"
+#include "tools/gpu/gpu.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -1,4 +1,4 @@
-#include "tools/nodeaware/gpu.hpp"
+#include "tools/gpu/gpu.hpp"
 
 #include "runtime/device/driver.hpp"
 
