@@ -73,14 +73,15 @@ inline MPI_Comm make_graph(const std::vector<int>& shifts) {
 /// A row of ranks, whose ends have a neighbour that does not exist: its block stays as it is.
 inline void row_of_ranks(const Form& form) {
     constexpr int length = 5;
+    constexpr std::size_t both = 10;
     const int is_ring = 0;
     MPI_Comm row = MPI_COMM_NULL;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &is_ring, 0, &row);
     MPI_Comm_set_errhandler(row, MPI_ERRORS_RETURN);
     const Array source(form.from, length);
-    const Array target(form.to, 2 * length);
+    const Array target(form.to, both);
     source.write(message(rank, 0, length));
-    target.write(std::vector<int>(2 * length, -1));
+    target.write(std::vector<int>(both, -1));
     if (form.is_nonblocking) {
         MPI_Request request = MPI_REQUEST_NULL;
         int code = MPI_SUCCESS;
