@@ -17,6 +17,7 @@ class Integers {
     }
 
     bool is_null() const { return first_ == nullptr; }
+    bool is_wide() const { return is_wide_; }
     bool operator==(const Integers&) const = default; ///< the same array
     MPI_Count operator[](int i) const {
         return is_wide_ ? static_cast<const int64_t*>(first_)[i]

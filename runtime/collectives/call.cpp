@@ -47,20 +47,37 @@ Communicator* find_communicator(MPI_Comm comm, int* result) {
     }
 }
 
-/// What this rank alone can say about a call: none if it may go on with the others. Then the
-/// messages are listed. Throws MpiError and std::bad_alloc.
+/// What is known of a call that MPI would accept.
+struct Accepted {
+    BlockNumbers numbers;
+    const Neighbors* neighbors = nullptr; ///< of an operation among neighbours
+};
+
+/// What this rank alone can say about a call: none if it may go on with the others. Throws
+/// MpiError.
+Reason look_at_arguments(MPI_Comm comm, Communicator& communicator,
+                         const ExchangeArguments& arguments, Form form, Operation operation,
+                         Accepted& accepted) {
+    accepted.numbers = {communicator.size(), communicator.size(), communicator.rank()};
+    if (arguments.is_with_neighbors) {
+        const Neighbors& neighbors = communicator.neighbors(comm, operation);
+        if (neighbors.topology == MPI_UNDEFINED) { return Reason::invalid_arguments; }
+        accepted.numbers = {static_cast<int>(neighbors.destinations.size()),
+                            static_cast<int>(neighbors.sources.size()), 0};
+        accepted.neighbors = &neighbors;
+    }
+    const Examined examined = examine(arguments, accepted.numbers, form);
+    if (examined == Examined::refused) { return Reason::invalid_arguments; }
+    return examined == Examined::empty ? Reason::nothing_to_move : Reason::none;
+}
+
+/// The same, and the messages are listed. Throws MpiError and std::bad_alloc.
 Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArguments& arguments,
                   Form form, Exchange& exchange, uint64_t& uniform_bytes) {
-    BlockNumbers numbers{communicator.size(), communicator.size(), communicator.rank()};
-    if (arguments.is_with_neighbors) {
-        const Neighbors& neighbors = communicator.neighbors(comm, exchange.operation);
-        if (neighbors.topology == MPI_UNDEFINED) { return Reason::invalid_arguments; }
-        numbers = {static_cast<int>(neighbors.destinations.size()),
-                   static_cast<int>(neighbors.sources.size()), 0};
-    }
-    const Examined examined = examine(arguments, numbers, form);
-    if (examined == Examined::refused) { return Reason::invalid_arguments; }
-    if (examined == Examined::empty) { return Reason::nothing_to_move; }
+    Accepted accepted;
+    const Reason reason =
+        look_at_arguments(comm, communicator, arguments, form, exchange.operation, accepted);
+    if (reason != Reason::none) { return reason; }
     device::look_for_driver();
     uniform_bytes = arguments.list(comm, communicator, exchange);
     return Reason::none;
@@ -77,6 +94,28 @@ int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
     return code;
 }
 
+bool may_need_host_buffers() {
+    device::look_for_driver();
+    return device::driver() != nullptr && !device::mpi_is_aware();
+}
+
+std::unique_ptr<HostBuffers> host_buffers(MPI_Comm comm, const ExchangeArguments& arguments,
+                                          Form form) {
+    const CallRecord& record = left_to_mpi.record;
+    if (record.reason == Reason::invalid_arguments || comm == MPI_COMM_NULL) { return nullptr; }
+    if (is_on_host(arguments.sent) && is_on_host(arguments.received)) { return nullptr; }
+    Communicator& communicator = Communicator::as_it_is(comm);
+    if (communicator.look(comm, library->world) == Reason::intercommunicator) { return nullptr; }
+    Accepted accepted;
+    const Reason reason =
+        look_at_arguments(comm, communicator, arguments, form, record.operation, accepted);
+    if (reason != Reason::none) { return nullptr; }
+    auto buffers = std::make_unique<HostBuffers>(arguments, accepted.numbers, accepted.neighbors);
+    if (!buffers->are_needed()) { return nullptr; }
+    buffers->make();
+    return buffers;
+}
+
 Call::Call(Operation operation, MPI_Comm comm, const ExchangeArguments& arguments)
     : comm_(comm), arguments_(arguments) {
     record_.operation = operation;
@@ -85,6 +124,7 @@ Call::Call(Operation operation, MPI_Comm comm, const ExchangeArguments& argument
 bool Call::run(int* result) {
     const auto start = Clock::now();
     Selected selected;
+    const DeviceCounting counting(record_.device);
     try {
         library->progress.before_blocking();
         record_.reason = attempt(result, selected);
@@ -99,19 +139,6 @@ bool Call::run(int* result) {
     if (library->report.wants_times()) { record_.seconds = seconds_since(start); }
     library->report.add(record_);
     return true;
-}
-
-bool Call::may_need_host_buffers(Exchange& exchange) const {
-    device::look_for_driver();
-    if (device::driver() == nullptr || device::mpi_is_aware()) { return false; }
-    if (record_.reason == Reason::invalid_arguments || comm_ == MPI_COMM_NULL) { return false; }
-    if (is_on_host(arguments_.sent) && is_on_host(arguments_.received)) { return false; }
-    Communicator& communicator = Communicator::as_it_is(comm_);
-    if (communicator.look(comm_, library->world) == Reason::intercommunicator) { return false; }
-    exchange.operation = record_.operation;
-    uint64_t uniform_bytes = 0;
-    return look_alone(comm_, communicator, arguments_, Form::blocking, exchange, uniform_bytes) ==
-           Reason::none;
 }
 
 Reason Call::attempt(int* result, Selected& selected) {
@@ -163,6 +190,7 @@ NonblockingCall::NonblockingCall(Operation operation, MPI_Comm comm,
 
 bool NonblockingCall::run(int* result) {
     const auto start = Clock::now();
+    const DeviceCounting counting(record_.device);
     try {
         record_.reason = attempt(result);
     } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/collectives/examination.hpp"
+#include "runtime/collectives/host_buffers.hpp"
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/job/report.hpp"
 
@@ -37,9 +38,6 @@ class Call {
     /// False if the call is left to MPI; otherwise `*result` is what it returns. Throws nothing:
     /// the call stack of the application may be C or Fortran.
     bool run(int* result);
-    /// After that. Whether the call may have memory of a device that this MPI does not know: then
-    /// its messages are listed. Throws MpiError and std::bad_alloc.
-    bool may_need_host_buffers(Exchange& exchange) const;
 
   private:
     Reason attempt(int* result, Selected& selected);
@@ -50,6 +48,13 @@ class Call {
     const ExchangeArguments& arguments_;
     CallRecord record_;
 };
+
+/// This process uses devices, and its MPI knows nothing of them.
+bool may_need_host_buffers();
+/// Then, for the call that this thread has just left to MPI: its buffers on the host if some memory
+/// is a device's; nullptr: MPI may have them as they are. Throws MpiError and std::bad_alloc.
+std::unique_ptr<HostBuffers> host_buffers(MPI_Comm comm, const ExchangeArguments& arguments,
+                                          Form form);
 
 /// What has failed in the library becomes an error of the application's call: its code, when the
 /// error handler of the communicator has been called.

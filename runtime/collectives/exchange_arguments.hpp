@@ -39,6 +39,14 @@ inline MPI_Datatype native(abi::MPI_Datatype type) {
 #endif
 }
 
+inline abi::MPI_Datatype foreign(MPI_Datatype type) {
+#ifdef OPEN_MPI
+    return reinterpret_cast<abi::MPI_Datatype>(type);
+#else
+    return reinterpret_cast<abi::MPI_Datatype>(static_cast<intptr_t>(type));
+#endif
+}
+
 inline const MPI_Datatype* native(const abi::MPI_Datatype* types) {
     return reinterpret_cast<const MPI_Datatype*>(types);
 }

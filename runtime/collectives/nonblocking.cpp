@@ -29,28 +29,6 @@ int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // collect
 
 } // namespace
 
-KeptTypes::KeptTypes(Exchange& exchange) {
-    for (UserMemory& memory : exchange.outgoing) { keep(memory); }
-    for (UserMemory& memory : exchange.incoming) { keep(memory); }
-}
-
-void KeptTypes::keep(UserMemory& memory) {
-    if (memory.dense != nullptr) {
-        memory = {memory.dense, static_cast<MPI_Count>(memory.bytes), MPI_BYTE, memory.bytes,
-                  memory.dense};
-        return;
-    }
-    auto [found, is_new] = kept_.try_emplace(memory.type, MPI_DATATYPE_NULL);
-    if (is_new) { found->second = keep_datatype(memory.type); }
-    memory.type = found->second;
-}
-
-KeptTypes::~KeptTypes() {
-    for (auto& [original, kept] : kept_) {
-        if (kept != MPI_DATATYPE_NULL) { mpi.Type_free(&kept); }
-    }
-}
-
 Nonblocking::~Nonblocking() {
     if (self_ != MPI_COMM_NULL) { mpi.Comm_free(&self_); }
 }
@@ -60,14 +38,9 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
     const std::lock_guard lock(mutex_);
     try {
         auto types = std::make_unique<KeptTypes>(exchange);
-        UnderWay& operation = add(record, comm);
-        if (const int code = mpi.Grequest_start(query, release, cancel, nullptr, request);
-            code != MPI_SUCCESS) {
-            under_way_.pop_back();
-            throw MpiError(code, "MPI_Grequest_start");
-        }
-        operation.request = *request;
+        UnderWay& operation = add_generalized(record, comm, request);
         operation.types = std::move(types);
+        const DeviceCounting counting(operation.record.device);
         operation.exchange.emplace(std::move(context), std::move(exchange), MPI_SUCCESS);
     } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "nonblocking operation"); }
     begin_last();
@@ -77,6 +50,44 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
 Nonblocking::UnderWay& Nonblocking::add(const CallRecord& record, MPI_Comm comm) {
     under_way_.push_back(std::make_unique<UnderWay>(record, comm));
     return *under_way_.back();
+}
+
+Nonblocking::UnderWay& Nonblocking::add_generalized(const CallRecord& record, MPI_Comm comm,
+                                                    MPI_Request* request) {
+    UnderWay& operation = add(record, comm);
+    if (const int code = mpi.Grequest_start(query, release, cancel, nullptr, request);
+        code != MPI_SUCCESS) {
+        under_way_.pop_back();
+        throw MpiError(code, "MPI_Grequest_start");
+    }
+    operation.request = *request;
+    return operation;
+}
+
+/// MPI is called without the lock: it may call an error handler.
+int Nonblocking::begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
+                               const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
+    buffers->keep_types();
+    auto exchange = std::make_shared<ExchangeOnHost>(std::move(buffers), comm);
+    std::unique_lock lock(mutex_);
+    UnderWay& operation = add_generalized(record, comm, request);
+    lock.unlock();
+    int code = MPI_SUCCESS;
+    {
+        const DeviceCounting counting(operation.record.device);
+        code = exchange->begin(begin);
+    }
+    lock.lock();
+    if (code == MPI_SUCCESS) {
+        operation.on_host = std::move(exchange);
+        under_way_count_.fetch_add(1, std::memory_order_release);
+        activity.requests.fetch_add(1, std::memory_order_relaxed);
+        return code;
+    }
+    mpi.Grequest_complete(*request);
+    mpi.Wait(request, MPI_STATUS_IGNORE);
+    std::erase_if(under_way_, [&](const auto& one) { return one.get() == &operation; });
+    return code;
 }
 
 /// With the lock held. Operations that began before are left alone, as there may be many; unless
@@ -89,9 +100,9 @@ void Nonblocking::begin_last() {
         return;
     }
     const CompletionErrorsReturn errors_return;
-    PendingExchange& exchange = *under_way_.back()->exchange;
-    const bool is_done = exchange.progress();
-    has_to_begin_ = !exchange.has_begun();
+    UnderWay& last = *under_way_.back();
+    const bool is_done = last.progress();
+    has_to_begin_ = !last.has_begun();
     if (!is_done) { return; }
     const auto finished = std::move(under_way_.back());
     under_way_.pop_back();
@@ -105,12 +116,31 @@ MPI_Comm Nonblocking::self() {
 
 void Nonblocking::make_persistent(std::shared_ptr<NonblockingContext> context, Exchange exchange,
                                   const CallRecord& record, MPI_Comm comm, MPI_Request* request) {
-    const std::lock_guard lock(mutex_);
     auto made = std::make_unique<Persistent>();
     made->context = std::move(context);
     made->types = std::make_unique<KeptTypes>(exchange);
     made->exchange = std::move(exchange);
     made->record = record;
+    keep_persistent(std::move(made), comm, request);
+}
+
+int Nonblocking::make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
+                                         const CallRecord& record, MPI_Comm comm,
+                                         MPI_Request* request) {
+    buffers->keep_types();
+    auto made = std::make_unique<Persistent>();
+    made->record = record;
+    made->on_host = std::make_shared<ExchangeOnHost>(std::move(buffers), comm);
+    if (const int code = made->on_host->make_persistent(begin); code != MPI_SUCCESS) {
+        return code;
+    }
+    keep_persistent(std::move(made), comm, request);
+    return MPI_SUCCESS;
+}
+
+void Nonblocking::keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm,
+                                  MPI_Request* request) {
+    const std::lock_guard lock(mutex_);
     made->comm = comm;
     made->tag = next_tag_++ % tags::first_nonblocking; // the standard promises as many
     MPI_CALL(Recv_init, nullptr, 0, MPI_BYTE, 0, made->tag, self(), request);
@@ -130,6 +160,19 @@ void Nonblocking::started(std::span<const MPI_Request> requests) {
 /// The others will begin the operation, so this rank does in any case.
 void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     UnderWay& operation = add(persistent.record, persistent.comm);
+    operation.request = request;
+    operation.persistent = &persistent;
+    begin_again(operation, persistent);
+    begin_last();
+}
+
+void Nonblocking::begin_again(UnderWay& operation, Persistent& persistent) {
+    const DeviceCounting counting(operation.record.device);
+    if (persistent.on_host != nullptr) {
+        persistent.on_host->start();
+        operation.on_host = persistent.on_host;
+        return;
+    }
     Exchange exchange;
     int error = MPI_SUCCESS;
     try {
@@ -139,10 +182,7 @@ void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     } catch (const MpiError& failure) { error = failure.code; } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;
     }
-    operation.request = request;
-    operation.persistent = &persistent;
     operation.exchange.emplace(persistent.context, std::move(exchange), error);
-    begin_last();
 }
 
 void Nonblocking::freed(MPI_Request request) {
@@ -169,7 +209,7 @@ void Nonblocking::advance_locked() {
     const CompletionErrorsReturn errors_return;
     std::vector<std::unique_ptr<UnderWay>> finished;
     const auto look_after = [&](size_t i) {
-        if (under_way_[i] != nullptr && under_way_[i]->exchange->progress()) {
+        if (under_way_[i] != nullptr && under_way_[i]->progress()) {
             finished.push_back(std::move(under_way_[i]));
         }
     };
@@ -180,9 +220,8 @@ void Nonblocking::advance_locked() {
     for (size_t i = 0; i < (all ? 0 : few); ++i) { look_after(few + turn_++ % (count - few)); }
     if (!finished.empty()) { std::erase(under_way_, nullptr); }
     if (has_to_begin_) {
-        has_to_begin_ =
-            std::any_of(under_way_.begin(), under_way_.end(),
-                        [](const auto& operation) { return !operation->exchange->has_begun(); });
+        has_to_begin_ = std::any_of(under_way_.begin(), under_way_.end(),
+                                    [](const auto& operation) { return !operation->has_begun(); });
     }
     for (const auto& operation : finished) { finish(*operation); }
 }
@@ -195,18 +234,24 @@ uint64_t Nonblocking::more_containers() {
     return containers - std::exchange(told_containers_, containers);
 }
 
-void Nonblocking::finish(UnderWay& operation) {
-    under_way_count_.fetch_sub(1, std::memory_order_release);
+void Nonblocking::report(UnderWay& operation) {
     CallRecord& record = operation.record;
-    record.sent_messages = operation.exchange->messages_sent() + more_containers();
-    record.sent_bytes = operation.exchange->bytes_sent();
+    if (operation.exchange) {
+        record.sent_messages = operation.exchange->messages_sent() + more_containers();
+        record.sent_bytes = operation.exchange->bytes_sent();
+    }
     if (report_.wants_times()) {
         const std::chrono::duration<double> time =
             std::chrono::steady_clock::now() - operation.start;
         record.seconds = time.count();
     }
     report_.add(record);
-    if (const int code = operation.exchange->error(); code != MPI_SUCCESS) {
+}
+
+void Nonblocking::finish(UnderWay& operation) {
+    under_way_count_.fetch_sub(1, std::memory_order_release);
+    report(operation);
+    if (const int code = operation.error(); code != MPI_SUCCESS) {
         requests_.add_failure(operation.request, {operation.comm, code});
     }
     // A failure has to be told, so not before it is known.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/collectives/exchange_on_host.hpp"
+#include "runtime/collectives/kept_types.hpp"
 #include "runtime/collectives/pending_exchange.hpp"
 #include "runtime/job/report.hpp"
 #include "runtime/progress/progress.hpp"
@@ -7,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,22 +18,6 @@
 #include <vector>
 
 namespace nodeaware {
-
-/// Datatypes of an exchange that outlives the call which brought it: the application may free its
-/// own.
-class KeptTypes {
-  public:
-    /// Keeps the datatypes that will be needed, and names them in the exchange. Throws
-    /// MpiError.
-    explicit KeptTypes(Exchange& exchange);
-    ~KeptTypes();
-    KeptTypes(const KeptTypes&) = delete;
-    KeptTypes& operator=(const KeptTypes&) = delete;
-
-  private:
-    void keep(UserMemory& memory);
-    std::map<MPI_Datatype, MPI_Datatype> kept_; ///< by the application's
-};
 
 /// The requests of nonblocking and persistent operations that the library executes. Those of
 /// nonblocking ones are generalized requests. Those of persistent ones are persistent receives of
@@ -50,6 +37,15 @@ class Nonblocking : public WorkSource {
     void make_persistent(std::shared_ptr<NonblockingContext> context, Exchange exchange,
                          const CallRecord& record, MPI_Comm comm, MPI_Request* request);
 
+    /// MPI's own function, with the arguments of the call but for the buffers.
+    using Begin = std::function<int(MPI_Request*)>;
+    /// The same for calls that are left to MPI, between copies: MPI's own requests are the
+    /// library's. Return what `begin` has, which has called the error handler of the call.
+    int begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
+                      const CallRecord& record, MPI_Comm comm, MPI_Request* request);
+    int make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, const Begin& begin,
+                                const CallRecord& record, MPI_Comm comm, MPI_Request* request);
+
     bool is_busy() const override { return under_way_count_.load(std::memory_order_acquire) > 0; }
     void advance() override;
 
@@ -58,6 +54,7 @@ class Nonblocking : public WorkSource {
 
   private:
     struct Persistent {
+        std::shared_ptr<ExchangeOnHost> on_host; ///< else what follows
         std::shared_ptr<NonblockingContext> context;
         Exchange exchange;
         std::unique_ptr<KeptTypes> types;
@@ -67,22 +64,34 @@ class Nonblocking : public WorkSource {
     };
     struct UnderWay {
         MPI_Request request = MPI_REQUEST_NULL;
-        std::optional<PendingExchange> exchange;
+        std::optional<PendingExchange> exchange; ///< else
+        std::shared_ptr<ExchangeOnHost> on_host;
         std::unique_ptr<KeptTypes> types;
         CallRecord record;
         MPI_Comm comm;                          ///< of the application
         const Persistent* persistent = nullptr; ///< nullptr: a generalized request
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
         UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
+        bool progress() {
+            const DeviceCounting counting(record.device);
+            if (on_host != nullptr) { return on_host->progress(); }
+            return exchange && exchange->progress(); // neither: MPI has not been called yet
+        }
+        bool has_begun() const { return !exchange || exchange->has_begun(); }
+        int error() const { return on_host != nullptr ? on_host->error() : exchange->error(); }
     };
 
     bool is_under_way(MPI_Request request) const;
     UnderWay& add(const CallRecord& record, MPI_Comm comm);
+    UnderWay& add_generalized(const CallRecord& record, MPI_Comm comm, MPI_Request* request);
+    void keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm, MPI_Request* request);
     void begin_last();
     void advance_locked();
     void finish(UnderWay& operation);
+    void report(UnderWay& operation);
     uint64_t more_containers();
     void start(MPI_Request request, Persistent& persistent);
+    static void begin_again(UnderWay& operation, Persistent& persistent);
     /// The communicator for messages of this rank to itself.
     MPI_Comm self();
 

@@ -20,7 +20,7 @@
 
 namespace nodeaware {
 
-void native_done(int result) {
+void count_native(int result) {
     LeftToMpi& left = left_to_mpi;
     if (!is_refused(result)) {
         if (left.selected.is_measured) { left.selected.learn_time(); }
@@ -28,6 +28,11 @@ void native_done(int result) {
     }
     left.selected = {};
     left.unprepared = nullptr;
+}
+
+void native_done(int result) {
+    count_native(result);
+    LeftToMpi& left = left_to_mpi;
     if (library->report.wants_times()) { left.record.seconds = seconds_since(left.start); }
     library->report.add(left.record);
 }
@@ -35,36 +40,29 @@ void native_done(int result) {
 namespace {
 
 template <class Count>
-using Alltoall = Hooks<Operation::alltoall, Operation::ialltoall,
-                       exchange_arguments::alltoall<Count>, if_small<Count>(&Mpi::Alltoall)>;
+using Alltoall =
+    Hooks<Operation::alltoall, Operation::ialltoall, exchange_arguments::alltoall<Count>>;
 template <class Count, class Offset>
-using Alltoallv =
-    Hooks<Operation::alltoallv, Operation::ialltoallv, exchange_arguments::alltoallv<Count, Offset>,
-          if_small<Count>(&Mpi::Alltoallv)>;
+using Alltoallv = Hooks<Operation::alltoallv, Operation::ialltoallv,
+                        exchange_arguments::alltoallv<Count, Offset>>;
 template <class Count, class Offset>
-using Alltoallw =
-    Hooks<Operation::alltoallw, Operation::ialltoallw, exchange_arguments::alltoallw<Count, Offset>,
-          if_small<Count>(&Mpi::Alltoallw)>;
+using Alltoallw = Hooks<Operation::alltoallw, Operation::ialltoallw,
+                        exchange_arguments::alltoallw<Count, Offset>>;
 template <class Count>
-using Neighbor_alltoall =
-    Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
-          exchange_arguments::alltoall<Count>, if_small<Count>(&Mpi::Neighbor_alltoall)>;
+using Neighbor_alltoall = Hooks<Operation::neighbor_alltoall, Operation::ineighbor_alltoall,
+                                exchange_arguments::alltoall<Count>>;
 template <class Count, class Offset>
-using Neighbor_alltoallv =
-    Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
-          exchange_arguments::alltoallv<Count, Offset>, if_small<Count>(&Mpi::Neighbor_alltoallv)>;
+using Neighbor_alltoallv = Hooks<Operation::neighbor_alltoallv, Operation::ineighbor_alltoallv,
+                                 exchange_arguments::alltoallv<Count, Offset>>;
 template <class Count>
 using Neighbor_alltoallw = Hooks<Operation::neighbor_alltoallw, Operation::ineighbor_alltoallw,
-                                 exchange_arguments::alltoallw<Count, abi::MPI_Aint>,
-                                 if_small<Count>(&Mpi::Neighbor_alltoallw)>;
+                                 exchange_arguments::alltoallw<Count, abi::MPI_Aint>>;
 template <class Count>
-using Neighbor_allgather =
-    Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
-          exchange_arguments::allgather<Count>, if_small<Count>(&Mpi::Neighbor_allgather)>;
+using Neighbor_allgather = Hooks<Operation::neighbor_allgather, Operation::ineighbor_allgather,
+                                 exchange_arguments::allgather<Count>>;
 template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
-                                  exchange_arguments::allgatherv<Count, Offset>,
-                                  if_small<Count>(&Mpi::Neighbor_allgatherv)>;
+                                  exchange_arguments::allgatherv<Count, Offset>>;
 
 /// What the application throws in a function that MPI has called. The end of a thread passes.
 void* call_and_keep(void (*function)(void*), void* argument, int blocking) {

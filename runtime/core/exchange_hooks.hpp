@@ -2,45 +2,51 @@
 
 #include "runtime/collectives/call.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
-#include "runtime/collectives/host_buffers.hpp"
+#include "runtime/collectives/nonblocking.hpp"
 #include "runtime/point_to_point/hooks.hpp"
+#include "runtime/requests/library.hpp"
 
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace nodeaware {
 
 using exchange_arguments::native;
 using p2p::native;
 
+inline abi::MPI_Request* foreign(MPI_Request* request) {
+    return reinterpret_cast<abi::MPI_Request*>(request);
+}
+
 /// What is to be done when MPI has done a call that was left to it.
 void native_done(int result);
+/// The same without its report: it goes on.
+void count_native(int result);
 
-/// Arguments as MPI's own functions take them.
-template <class Argument> auto as_native(Argument argument) {
-    if constexpr (requires { native(argument); }) {
-        return native(argument);
-    } else {
-        return argument;
-    }
+/// MPI's own function for an operation. Throws std::runtime_error if it has none.
+template <class... Arguments>
+auto find_exchange(Operation operation, Form form) -> int (*)(Arguments...) {
+    using Count = std::remove_pointer_t<std::tuple_element_t<1, std::tuple<Arguments...>>>;
+    constexpr bool is_large = !std::is_same_v<std::remove_cv_t<Count>, int>;
+    std::string name(name_of(operation));
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
+    name += std::string(form == Form::persistent ? "_init" : "") + (is_large ? "_c" : "");
+    void* found = find_mpi("MPI_" + name);
+    if (found == nullptr && form == Form::persistent) { found = find_mpi("MPIX_" + name); }
+    if (found == nullptr) { throw std::runtime_error("this MPI has no MPI_" + name); }
+    return reinterpret_cast<int (*)(Arguments...)>(found);
 }
 
-/// Functions for large counts are those of few MPIs.
-template <class Count, class Function> constexpr auto if_small(Function function) {
-    if constexpr (std::is_same_v<Count, int>) {
-        return function;
-    } else {
-        return nullptr;
-    }
-}
-
-/// The hooks of one operation; `read` takes its arguments, `function` is MPI's own, or nullptr.
-template <Operation blocking_operation, Operation nonblocking_operation, auto read, auto function>
-struct Hooks;
+/// The hooks of one operation; `read` takes its arguments.
+template <Operation blocking_operation, Operation nonblocking_operation, auto read> struct Hooks;
 
 template <Operation blocking_operation, Operation nonblocking_operation, class... Arguments,
-          ExchangeArguments (*read)(Arguments...), auto function>
-struct Hooks<blocking_operation, nonblocking_operation, read, function> {
+          ExchangeArguments (*read)(Arguments...)>
+struct Hooks<blocking_operation, nonblocking_operation, read> {
     static MPI_Comm communicator(Arguments... arguments) {
         return native(std::get<sizeof...(Arguments) - 1>(std::tuple(arguments...)));
     }
@@ -53,54 +59,84 @@ struct Hooks<blocking_operation, nonblocking_operation, read, function> {
 
     static bool blocking(int* result, Arguments... arguments) {
         const ExchangeArguments all = read_all(arguments...);
-        Call call(blocking_operation, communicator(arguments...), all);
-        return call.run(result) || on_host(call, all, result, arguments...);
-    }
-
-    /// False if the call is left to MPI as it is.
-    static bool on_host(const Call& call, const ExchangeArguments& all, int* result,
-                        Arguments... arguments) {
-        if constexpr (!std::is_null_pointer_v<decltype(function)>) {
-            try {
-                Exchange exchange;
-                if (!call.may_need_host_buffers(exchange)) { return false; }
-                HostBuffers buffers(all, exchange);
-                if (!buffers.are_needed()) { return false; }
-                std::tuple given(arguments...);
-                std::get<0>(given) = buffers.sent();
-                std::get<void*>(given) = buffers.received();
-                const int code = std::apply(
-                    [](auto... replaced) { return (mpi.*function)(as_native(replaced)...); },
-                    given);
-                *result = buffers.finish(code);
-                native_done(code);
-                if (code == MPI_SUCCESS && *result != MPI_SUCCESS) {
-                    mpi.Comm_call_errhandler(communicator(arguments...), *result);
-                }
-            } catch (const std::exception& failure) {
-                *result = raise(communicator(arguments...), blocking_operation, failure);
-                native_done(*result); // what ranks count together goes on
+        const MPI_Comm comm = communicator(arguments...);
+        Call call(blocking_operation, comm, all);
+        if (call.run(result)) { return true; }
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& /*record*/) {
+            static const auto function =
+                find_exchange<Arguments...>(blocking_operation, Form::blocking);
+            buffers->begin();
+            const int code = std::apply(function, given);
+            const int told = buffers->finish(code);
+            if (code == MPI_SUCCESS && told != MPI_SUCCESS) {
+                mpi.Comm_call_errhandler(comm, told);
             }
-            return true;
-        } else {
-            return false;
-        }
-    }
-
-    static bool begin(bool is_persistent, int* result, Arguments... arguments,
-                      abi::MPI_Request* request) {
-        return NonblockingCall(nonblocking_operation, communicator(arguments...),
-                               read_all(arguments...), is_persistent, native(request))
-            .run(result);
+            return told;
+        };
+        return on_host<blocking_operation>(Form::blocking, all, run, result, arguments...);
     }
 
     static bool nonblocking(int* result, Arguments... arguments, abi::MPI_Request* request) {
-        return begin(false, result, arguments..., request);
+        const ExchangeArguments all = read_all(arguments...);
+        const MPI_Comm comm = communicator(arguments...);
+        NonblockingCall call(nonblocking_operation, comm, all, false, native(request));
+        if (call.run(result)) { return true; }
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& record) {
+            static const auto function = find_exchange<Arguments..., abi::MPI_Request*>(
+                nonblocking_operation, Form::nonblocking);
+            const auto begin = [&](MPI_Request* own) {
+                return std::apply(function, std::tuple_cat(given, std::tuple(foreign(own))));
+            };
+            return library->nonblocking->begin_on_host(std::move(buffers), begin, record, comm,
+                                                       native(request));
+        };
+        return on_host<nonblocking_operation>(Form::nonblocking, all, run, result, arguments...);
     }
 
-    static bool persistent(int* result, Arguments... arguments, abi::MPI_Info /*info*/,
+    static bool persistent(int* result, Arguments... arguments, abi::MPI_Info info,
                            abi::MPI_Request* request) {
-        return begin(true, result, arguments..., request);
+        const ExchangeArguments all = read_all(arguments...);
+        const MPI_Comm comm = communicator(arguments...);
+        NonblockingCall call(nonblocking_operation, comm, all, true, native(request));
+        if (call.run(result)) { return true; }
+        const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
+                             const CallRecord& record) {
+            static const auto function =
+                find_exchange<Arguments..., abi::MPI_Info, abi::MPI_Request*>(blocking_operation,
+                                                                              Form::persistent);
+            const auto make = [&](MPI_Request* own) {
+                return std::apply(function, std::tuple_cat(given, std::tuple(info, foreign(own))));
+            };
+            return library->nonblocking->make_persistent_on_host(std::move(buffers), make, record,
+                                                                 comm, native(request));
+        };
+        return on_host<nonblocking_operation>(Form::persistent, all, run, result, arguments...);
+    }
+
+  private:
+    /// A call that is left to MPI, with other buffers if those are a device's: `run` gets them and
+    /// the arguments of the call with them in place. False if the call is left as it is.
+    template <Operation operation, class Run>
+    static bool on_host(Form form, const ExchangeArguments& all, Run run, int* result,
+                        Arguments... arguments) {
+        const MPI_Comm comm = communicator(arguments...);
+        if (!may_need_host_buffers()) { return false; }
+        LeftToMpi left = left_to_mpi; // error handlers may call MPI
+        try {
+            auto buffers = host_buffers(comm, all, form);
+            if (buffers == nullptr) { return false; }
+            std::tuple given(arguments...);
+            buffers->replace(given);
+            const DeviceCounting counting(left.record.device);
+            *result = run(std::move(buffers), given, left.record);
+        } catch (const std::exception& failure) { *result = raise(comm, operation, failure); }
+        left_to_mpi = left;
+        // What ranks count together goes on, whatever has failed.
+        const bool is_under_way = form != Form::blocking && *result == MPI_SUCCESS;
+        is_under_way ? count_native(*result) : native_done(*result);
+        return true;
     }
 };
 

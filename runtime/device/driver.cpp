@@ -38,8 +38,12 @@ const char* Driver::load(bool is_loaded_only) {
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
     find(device_get, "cuDeviceGet");
+    find(device_name, "cuDeviceGetName");
+    find(device_memory, "cuDeviceTotalMem_v2");
+    find(device_pci_id, "cuDeviceGetPCIBusId");
     find(synchronize, "cuCtxSynchronize");
     find(allocate, "cuMemAlloc_v2");
+    find(allocate_managed, "cuMemAllocManaged");
     find(free, "cuMemFree_v2");
     find(allocate_host, "cuMemAllocHost_v2");
     find(free_host, "cuMemFreeHost");

@@ -38,8 +38,12 @@ struct Driver {
     int (*init)(unsigned flags) = nullptr;
     int (*device_count)(int* count) = nullptr;
     int (*device_get)(int* device, int ordinal) = nullptr;
+    int (*device_name)(char* name, int length, int device) = nullptr;
+    int (*device_memory)(size_t* bytes, int device) = nullptr;
+    int (*device_pci_id)(char* text, int length, int device) = nullptr;
     int (*synchronize)() = nullptr;
     int (*allocate)(uint64_t* address, size_t bytes) = nullptr;
+    int (*allocate_managed)(uint64_t* address, size_t bytes, unsigned flags) = nullptr;
     int (*free)(uint64_t address) = nullptr;
     int (*allocate_host)(void** address, size_t bytes) = nullptr;
     int (*free_host)(void* address) = nullptr;

@@ -1,12 +1,16 @@
 #include "runtime/device/memory.hpp"
 
 #include "runtime/device/driver.hpp"
+#include "runtime/job/device_counts.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/mpi.hpp"
 
 #include <array>
 #include <atomic>
 #include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <new>
 
 namespace nodeaware::device {
 
@@ -22,6 +26,7 @@ constexpr int attribute_range_bytes = 12;
 constexpr unsigned type_device = 2;
 constexpr int capture_mode_relaxed = 2;
 constexpr int invalid_value = 1;
+constexpr int is_pinned_already = 712;
 constexpr unsigned for_all_contexts = 1;
 /// CU_STREAM_PER_THREAD: it waits for no stream of the application but the default one.
 void* stream_of_thread() { return reinterpret_cast<void*>(uintptr_t{2}); }
@@ -44,6 +49,28 @@ bool mpi_says_so() {
         reinterpret_cast<int (*)(int, int*)>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"));
     return mpich != nullptr && mpich(cuda, &answer) == MPI_SUCCESS && answer != 0;
 }
+
+/// Memory of the host that has been pinned. Never destroyed, as that is not.
+struct Pinned {
+    std::mutex mutex;
+    std::map<uintptr_t, uint64_t> bytes; ///< by address
+};
+Pinned& pinned() {
+    static auto* const all = new Pinned;
+    return *all;
+}
+
+bool is_pinned(const void* memory, uint64_t bytes) {
+    const auto begin = reinterpret_cast<uintptr_t>(memory);
+    Pinned& all = pinned();
+    const std::lock_guard lock(all.mutex);
+    auto next = all.bytes.upper_bound(begin);
+    if (next == all.bytes.begin()) { return false; }
+    --next;
+    return begin + bytes <= next->first + next->second;
+}
+
+uint64_t unpinned(const void* memory, uint64_t bytes) { return is_pinned(memory, bytes) ? 0 : 1; }
 
 std::atomic<DeviceAware> awareness = DeviceAware::no;
 
@@ -130,15 +157,18 @@ void* Copies::context_of(const Place& place) {
 
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
     check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
+    DeviceCounting::add({.to_host = bytes, .copies = 1, .unpinned = unpinned(to, bytes)});
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
+    DeviceCounting::add({.to_device = bytes, .copies = 1, .unpinned = unpinned(from, bytes)});
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
     check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
           "cuMemcpyDtoDAsync");
+    DeviceCounting::add({.within = bytes, .copies = 1});
 }
 
 void Copies::finish() {
@@ -146,7 +176,15 @@ void Copies::finish() {
 }
 
 /// It is pinned no more when the application has reset the device.
-void Copies::pin(void* memory, uint64_t bytes) { driver()->pin(memory, bytes, for_all_contexts); }
+void Copies::pin(void* memory, uint64_t bytes) {
+    const int code = driver()->pin(memory, bytes, for_all_contexts);
+    if (code != 0 && code != is_pinned_already) { return; }
+    try {
+        Pinned& all = pinned();
+        const std::lock_guard lock(all.mutex);
+        all.bytes[reinterpret_cast<uintptr_t>(memory)] = bytes;
+    } catch (const std::bad_alloc&) {} // counts will be wrong
+}
 
 void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes) {
     Copies copies(place);

@@ -15,6 +15,31 @@
 
 namespace nodeaware {
 
+namespace {
+
+/// What memory of devices was moved for.
+constexpr std::array<std::string_view, 3> device_uses = {"rerouted calls", "calls left to MPI",
+                                                         "point-to-point"};
+
+/// `sums`: of DeviceCounts::values().
+std::string text_of_device(std::string_view use, const unsigned long long* sums) {
+    enum { to_host, to_device, within, copies, unpinned, straight };
+    std::string text;
+    if (sums[copies] > 0) {
+        text += fmt::format("  device memory, {}: {} bytes to the host, {} to devices, {} within "
+                            "devices; {} copies, {} of them with memory that is not pinned\n",
+                            use, sums[to_host], sums[to_device], sums[within], sums[copies],
+                            sums[unpinned]);
+    }
+    if (sums[straight] > 0) {
+        text += fmt::format("  device memory, {}: {} bytes sent and received there by MPI\n", use,
+                            sums[straight]);
+    }
+    return text;
+}
+
+} // namespace
+
 void Report::open(const World& world) {
     const Options& options = world.options;
     wants_times_ = options.report || !options.trace.empty();
@@ -46,6 +71,7 @@ void Report::add(const CallRecord& record) {
     for (size_t i = 0; i < values.size(); ++i) {
         row[i].fetch_add(values[i], std::memory_order_relaxed);
     }
+    (is_native ? device_native_ : device_rerouted_).add(record.device);
     reasons_[static_cast<size_t>(record.reason)].fetch_add(1, std::memory_order_relaxed);
     if (record.strategy != nullptr) {
         const auto place = record.strategy - strategies().data();
@@ -57,15 +83,24 @@ void Report::add(const CallRecord& record) {
     if (trace_ >= 0) { write_trace(record); }
 }
 
+/// More of the line, where devices are in use.
+std::string Report::trace_of(const DeviceCounts& device) {
+    if (!device.is_any()) { return ""; }
+    return fmt::format(R"(,"device":{{"to_host":{},"to_device":{},"within":{},"copies":{},)"
+                       R"("unpinned":{},"straight":{}}})",
+                       device.to_host, device.to_device, device.within, device.copies,
+                       device.unpinned, device.straight);
+}
+
 /// One write() a line, so that lines of threads, and of ranks that share a file, do not mix.
 void Report::write_trace(const CallRecord& record) {
     const std::string line = fmt::format(
         R"({{"operation":"{}","strategy":"{}","reason":"{}","built":{},"bytes":{},"node_messages":{},"node_bytes":{},)"
-        R"("sent_messages":{},"sent_bytes":{},"seconds":{:.9f}}})"
+        R"("sent_messages":{},"sent_bytes":{},"seconds":{:.9f}{}}})"
         "\n",
         name_of(record.operation), record.strategy == nullptr ? "native" : record.strategy->name,
         text_of(record.reason), record.built, record.bytes, record.node_messages, record.node_bytes,
-        record.sent_messages, record.sent_bytes, record.seconds);
+        record.sent_messages, record.sent_bytes, record.seconds, trace_of(record.device));
     if (!write_line(trace_, line)) {
         trace_error_ = errno;
         ::close(trace_);
@@ -86,6 +121,12 @@ void Report::close(const World& world, const std::vector<Note>& notes) {
     const size_t learning = mine.size();
     mine.push_back(measured_calls_);
     mine.push_back(learning_nanoseconds_);
+    const size_t devices = mine.size();
+    for (const DeviceSums* sums :
+         {&device_rerouted_, &device_native_, &DeviceCounting::of_messages}) {
+        const DeviceSums::Values values = sums->values();
+        mine.insert(mine.end(), values.begin(), values.end());
+    }
     const size_t first_note = mine.size();
     for (const Note& note : notes) { mine.push_back(note.value); }
     std::vector<unsigned long long> sums(mine.size());
@@ -124,6 +165,9 @@ void Report::close(const World& world, const std::vector<Note>& notes) {
             fmt::format("  learning: {} calls measured to compare strategies, which took {:.6f} s "
                         "more than the best\n",
                         sums[learning], static_cast<double>(sums[learning + 1]) * 1e-9);
+    }
+    for (size_t i = 0; i < device_uses.size(); ++i) {
+        text += text_of_device(device_uses[i], sums.data() + devices + i * DeviceCounts::columns);
     }
     for (size_t i = 0; i < notes.size(); ++i) {
         if (sums[first_note + i] == 0) { continue; }

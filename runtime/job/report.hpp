@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/job/device_counts.hpp"
 #include "runtime/job/operation.hpp"
 #include "runtime/job/reason.hpp"
 #include "runtime/job/world.hpp"
@@ -7,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace nodeaware {
@@ -25,6 +27,7 @@ struct CallRecord {
     double seconds = 0;
     bool is_measured = false;    ///< to compare strategies
     double learning_seconds = 0; ///< what such comparisons have cost, when that becomes known
+    DeviceCounts device;
 };
 
 /// Counts calls; threads may count at the same time.
@@ -61,12 +64,15 @@ class Report {
     using Row = std::array<std::atomic<uint64_t>, columns>;
 
     void write_trace(const CallRecord& record);
+    static std::string trace_of(const DeviceCounts& device);
     void complain_of_trace(const World& world);
 
     std::array<Row, operation_count> rows_{};
     std::array<std::atomic<uint64_t>, reason_count> reasons_{};
     std::vector<std::atomic<uint64_t>> by_strategy_ = std::vector<std::atomic<uint64_t>>(
         strategies().size()); ///< calls, in the order of the list
+    DeviceSums device_rerouted_;
+    DeviceSums device_native_;
     std::atomic<uint64_t> measured_calls_ = 0;
     std::atomic<uint64_t> learning_nanoseconds_ = 0;
     bool wants_times_ = false;

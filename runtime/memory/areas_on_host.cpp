@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <new>
-#include <utility>
 
 namespace nodeaware {
 
@@ -154,17 +153,6 @@ void AreasOnHost::store(MPI_Comm comm) const {
         }
         copies.finish();
     }
-}
-
-bool AreasOnHost::are_one() const {
-    const auto has_bytes = [](const UserMemory& memory) { return memory.bytes > 0; };
-    const auto messages = std::count_if(on_device_.begin(), on_device_.end(), has_bytes);
-    return areas_.size() == 1 && std::cmp_equal(areas_.front().messages.size(), messages);
-}
-
-void* AreasOnHost::in_place_of(const void* address) const {
-    const auto offset = reinterpret_cast<uintptr_t>(address) - areas_.front().span.begin;
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(at(areas_.front())) + offset);
 }
 
 } // namespace nodeaware

@@ -19,7 +19,6 @@ class AreasOnHost {
     /// A copy costs as much as some 100 KB more of it do (node_aware_strategies_heterogeneous,
     /// Table 5).
     static constexpr Limits small = {128 << 10, 16 << 10, 64 << 20};
-    static constexpr Limits all = {uint64_t{1} << 60U, uint64_t{1} << 60U, uint64_t{1} << 60U};
 
     AreasOnHost() = default;
     /// Copies nothing. Where memory runs out there are none: a rank that cannot have them goes on
@@ -32,11 +31,6 @@ class AreasOnHost {
     void store(MPI_Comm comm) const;
     /// Puts the memory here in the place of that of the device.
     void replace(std::vector<UserMemory>& memories) const;
-
-    /// All messages are in one area.
-    bool are_one() const;
-    /// What is in the place of an address; of the only area.
-    void* in_place_of(const void* address) const;
 
   private:
     /// Some messages of one allocation, and where they are on the host.

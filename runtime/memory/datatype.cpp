@@ -1,5 +1,6 @@
 #include "runtime/memory/datatype.hpp"
 
+#include "runtime/job/device_counts.hpp"
 #include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
 #include "runtime/mpi/tags.hpp"
@@ -334,14 +335,24 @@ void unpack_part(const UserMemory& memory, const std::byte* bytes, uint64_t size
                  Elements(1, memory.type), comm);
 }
 
+namespace {
+
+void count_straight(const UserMemory& memory) {
+    if (memory.place.is_on_device) { DeviceCounting::add({.straight = memory.bytes}); }
+}
+
+} // namespace
+
 int begin_send(const UserMemory& memory, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
     const Elements elements(memory.count, memory.type);
+    count_straight(memory);
     return mpi.Isend(memory.address, elements.count(), elements.type(), peer, tag, comm, request);
 }
 
 int begin_receive(const UserMemory& memory, int peer, int tag, MPI_Comm comm,
                   MPI_Request* request) {
     const Elements elements(memory.count, memory.type);
+    count_straight(memory);
     return mpi.Irecv(memory.address, elements.count(), elements.type(), peer, tag, comm, request);
 }
 

@@ -9,6 +9,8 @@ Mpi mpi;
 
 namespace {
 
+void* (*next_function)(const char* name) = nullptr;
+
 std::string describe(int code, const char* function) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
@@ -21,6 +23,7 @@ std::string describe(int code, const char* function) {
 } // namespace
 
 const char* load_mpi(void* (*next)(const char* name)) {
+    next_function = next;
 #define X(name)                                                                                    \
     mpi.name = reinterpret_cast<decltype(mpi.name)>(next("MPI_" #name));                           \
     if (mpi.name == nullptr) { return "MPI_" #name; }
@@ -32,6 +35,10 @@ const char* load_mpi(void* (*next)(const char* name)) {
 #undef X
 #endif
     return nullptr;
+}
+
+void* find_mpi(const std::string& name) {
+    return next_function == nullptr ? nullptr : next_function(name.c_str());
 }
 
 bool is_refused(int code) {

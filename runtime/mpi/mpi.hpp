@@ -12,8 +12,6 @@
     X(Allgather)                                                                                   \
     X(Allreduce)                                                                                   \
     X(Alltoall)                                                                                    \
-    X(Alltoallv)                                                                                   \
-    X(Alltoallw)                                                                                   \
     X(Barrier)                                                                                     \
     X(Bcast)                                                                                       \
     X(Bsend)                                                                                       \
@@ -62,8 +60,6 @@
     X(Issend)                                                                                      \
     X(Mprobe)                                                                                      \
     X(Mrecv)                                                                                       \
-    X(Neighbor_allgather)                                                                          \
-    X(Neighbor_allgatherv)                                                                         \
     X(Neighbor_alltoall)                                                                           \
     X(Neighbor_alltoallv)                                                                          \
     X(Neighbor_alltoallw)                                                                          \
@@ -149,6 +145,9 @@ extern Mpi mpi;
 
 /// Finds all functions with `next`. Returns the name of one that is missing, or nullptr.
 const char* load_mpi(void* (*next)(const char* name));
+
+/// A function that is not among those, for not every MPI has it; nullptr: this has not.
+void* find_mpi(const std::string& name);
 
 /// An MPI function failed inside the library.
 struct MpiError : std::runtime_error {

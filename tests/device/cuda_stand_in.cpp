@@ -333,6 +333,8 @@ DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t by
     char* const target = code == success ? look_up(to, bytes, &code) : nullptr;
     if (code != success) { return code; }
     begin_copy(within_device, target, source, bytes);
+    ++counts.copies;
+    counts.bytes += bytes;
     return success;
 }
 DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {

@@ -25,7 +25,7 @@ int stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int d
 /// Calls so far.
 struct StandInCounts {
     std::uint64_t queries;
-    std::uint64_t copies; ///< of both directions
+    std::uint64_t copies; ///< of all directions
     std::uint64_t bytes;
     std::uint64_t unpinned; ///< of the copies
     std::uint64_t faults;   ///< made to happen by GPU_STAND_IN_FAIL

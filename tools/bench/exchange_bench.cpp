@@ -3,6 +3,7 @@
 #include "command_line.hpp"
 #include "json_file.hpp"
 #include "measurement.hpp"
+#include "memory.hpp"
 #include "pattern.hpp"
 #include "program.hpp"
 #include "report.hpp"
@@ -28,6 +29,7 @@ struct Options {
     double shared_clock_ms = 0;
     bool shared_clock = false;
     bool print_messages = false;
+    std::string memory = "host";
     std::string json;
 };
 
@@ -120,6 +122,13 @@ void add_options(CLI::App& app, Options& options) {
     add_measurement_options(app, options);
     app.add_flag("--print-messages", options.print_messages,
                  "Only print each message of the patterns: source destination bytes");
+    app.add_option(
+           "--memory", options.memory,
+           "Where the buffers are: host, device, managed (memory of GPUs), or mixed, another "
+           "one on every rank. An MPI that takes no memory of GPUs needs --only mpi, and the "
+           "library")
+        ->check(CLI::IsMember({"host", "device", "managed", "mixed"}))
+        ->capture_default_str();
     app.add_option("--json", options.json, "Write everything to this file");
     app.footer("Patterns:\n" + pattern_help() + "\n" + operation_help());
 }
@@ -154,8 +163,12 @@ std::vector<const Operation*> chosen_operations(const std::vector<std::string>& 
 }
 
 // Why an operation cannot do a pattern; empty: it can.
-std::string obstacle(const Operation& operation, const Pattern& pattern, int ranks, Only only,
-                     const std::string& mpi_library) {
+std::string obstacle(const Operation& operation, const Pattern& pattern, int ranks,
+                     const Settings& settings, const std::string& mpi_library) {
+    const Only only = settings.only;
+    const bool is_on_host = settings.memory->is_on_host();
+    if (is_message(operation) && !is_on_host && !does_mpi_take_devices())
+        return "this MPI does not say that it takes memory of GPUs";
     if (operation.only_uniform && !pattern.uniform) return "only for the uniform pattern";
     if (only != Only::mpi && has_defect(operation, pattern, ranks, mpi_library))
         return "native MPICH 4.0 fails where a rank has more neighbours one way than the other";
@@ -164,13 +177,13 @@ std::string obstacle(const Operation& operation, const Pattern& pattern, int ran
 
 // All pairs of pattern and operation that fit together, checked before anything runs.
 std::vector<Case> make_cases(const std::vector<Pattern>& patterns,
-                             const std::vector<const Operation*>& chosen, Only only, int rank,
-                             int ranks) {
+                             const std::vector<const Operation*>& chosen, const Settings& settings,
+                             int rank, int ranks) {
     const std::string mpi_library = mpi_library_version();
     std::vector<Case> cases;
     for (const Pattern& pattern : patterns) {
         for (const Operation* operation : chosen) {
-            const std::string reason = obstacle(*operation, pattern, ranks, only, mpi_library);
+            const std::string reason = obstacle(*operation, pattern, ranks, settings, mpi_library);
             if (reason.empty()) {
                 check_sizes(pattern, *operation, ranks);
                 cases.push_back({&pattern, operation});
@@ -211,6 +224,7 @@ nlohmann::ordered_json describe_run(const Options& options, const CLI::App& app,
                        {"calls", settings.calls},
                        {"alternate", options.alternate},
                        {"forms", options.only},
+                       {"memory", options.memory},
                        {"start", start},
                        {"shared_clock_ms", options.shared_clock_ms}};
     if (options.shared_clock) {
@@ -271,7 +285,17 @@ class Output {
     std::unique_ptr<Table> table_;
 };
 
-int run(Options& options, const CLI::App& app, MPI_Comm control) {
+// Collective. `memory` lives until MPI is finished.
+void open_memory(Options& options, Memory& memory, MPI_Comm control) {
+    memory.open(options.memory, control);
+    options.settings.memory = &memory;
+    if (!memory.is_on_host() && options.settings.only != Only::mpi && !does_mpi_take_devices()) {
+        throw InputError("native calls: this MPI does not say that it takes memory of GPUs "
+                         "(NODEAWARE_DEVICE_AWARE=yes says so for it); --only mpi does without");
+    }
+}
+
+int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm control) {
     int rank = 0;
     int ranks = 0;
     check(MPI_Comm_rank(control, &rank), "MPI_Comm_rank");
@@ -284,8 +308,8 @@ int run(Options& options, const CLI::App& app, MPI_Comm control) {
         if (rank == 0) print_messages(patterns);
         return exit_ok;
     }
-    const std::vector<Case> cases =
-        make_cases(patterns, chosen, options.settings.only, rank, ranks);
+    open_memory(options, memory, control);
+    const std::vector<Case> cases = make_cases(patterns, chosen, options.settings, rank, ranks);
     Output output(options, cases, app, control);
     std::int64_t wrong_bytes = 0;
     for (const Case& one : cases) {
@@ -302,9 +326,10 @@ int main(int argc, char** argv) try {
     CLI::App app("Times MPI exchanges, rerouted (MPI_X) and native (PMPI_X) side by side",
                  "exchange_bench");
     Options options;
+    Memory memory;
     add_options(app, options);
     return run_program(argc, argv, app,
-                       [&](MPI_Comm control) { return run(options, app, control); });
+                       [&](MPI_Comm control) { return run(options, memory, app, control); });
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
     return bench::exit_bad_input;

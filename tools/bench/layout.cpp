@@ -81,13 +81,18 @@ LargestBuffer largest_buffer(const std::vector<Message>& messages, int ranks) {
     return largest;
 }
 
-Buffers::Buffers(const std::vector<Message>& messages, int rank, const Placement& placement)
+Buffers::Buffers(const std::vector<Message>& messages, int rank, const Placement& placement,
+                 Memory& memory)
     : rank_(rank),
-      one_block_(placement.rule == BlockRule::per_source || placement.rule == BlockRule::one_size) {
+      one_block_(placement.rule == BlockRule::per_source || placement.rule == BlockRule::one_size),
+      ends_(place(messages, placement)), send_(memory, memory.of_sends(), ends_.send),
+      receive_(memory, memory.of_receives(), ends_.receive) {}
+
+Buffers::Ends Buffers::place(const std::vector<Message>& messages, const Placement& placement) {
     int send_end = gap;
     int receive_end = gap;
     for (const Message& message : messages) {
-        if (message.source == rank) {
+        if (message.source == rank_) {
             if (one_block_ && !sends_.empty()) {
                 sends_.push_back({message.destination, sends_[0].bytes, sends_[0].offset});
             } else {
@@ -95,43 +100,45 @@ Buffers::Buffers(const std::vector<Message>& messages, int rank, const Placement
                                      placement.contiguous);
             }
         }
-        if (message.destination == rank) {
+        if (message.destination == rank_) {
             receive_end = add_block(receives_, message.source, message.bytes, receive_end,
                                     placement.contiguous);
         }
     }
-    send_.resize(static_cast<std::size_t>(send_end) + gap);
-    receive_.resize(static_cast<std::size_t>(receive_end) + gap);
+    return {static_cast<std::size_t>(send_end) + gap, static_cast<std::size_t>(receive_end) + gap};
 }
 
 void Buffers::fill(std::int64_t call) {
     for (const Block& block : sends_) {
         const Content content(rank_, one_block_ ? any_destination : block.peer, call);
-        unsigned char* data = send_.data() + block.offset;
+        unsigned char* data = send_.host().data() + block.offset;
         for (int i = 0; i < block.bytes; ++i) data[i] = content[i];
         if (one_block_) break;
     }
-    std::fill(receive_.begin(), receive_.end(), canary);
+    std::fill(receive_.host().begin(), receive_.host().end(), canary);
+    send_.write();
+    receive_.write();
 }
 
-void Buffers::verify(std::int64_t call, WrongData& wrong) const {
+void Buffers::verify(std::int64_t call, WrongData& wrong) {
+    receive_.read();
     int end = 0; // of what has been looked at
     for (const Block& block : receives_) {
         verify_gap(end, block.offset, call, wrong);
         const Content content(block.peer, one_block_ ? any_destination : rank_, call);
-        const unsigned char* data = receive_.data() + block.offset;
+        const unsigned char* data = receive_.host().data() + block.offset;
         for (int i = 0; i < block.bytes; ++i) {
             if (data[i] != content[i])
                 note(wrong, {0, call, rank_, block.peer, i, content[i], data[i]});
         }
         end = block.offset + block.bytes;
     }
-    verify_gap(end, static_cast<int>(receive_.size()), call, wrong);
+    verify_gap(end, static_cast<int>(receive_.host().size()), call, wrong);
 }
 
-void Buffers::verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) const {
+void Buffers::verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) {
     for (int i = begin; i < end; ++i) {
-        const unsigned char found = receive_[static_cast<std::size_t>(i)];
+        const unsigned char found = receive_.host()[static_cast<std::size_t>(i)];
         if (found != canary) note(wrong, {0, call, rank_, no_source, i, canary, found});
     }
 }

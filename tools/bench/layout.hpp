@@ -1,6 +1,7 @@
 // Where one rank's messages lie in its buffers, what they hold, and whether they arrived.
 #pragma once
 
+#include "memory.hpp"
 #include "pattern.hpp"
 
 #include <cstddef>
@@ -51,7 +52,8 @@ constexpr int no_source = -1;
 class Buffers {
   public:
     // `messages`: after apply_rule, of all ranks, sorted.
-    Buffers(const std::vector<Message>& messages, int rank, const Placement& placement);
+    Buffers(const std::vector<Message>& messages, int rank, const Placement& placement,
+            Memory& memory);
 
     const std::vector<Block>& sends() const { return sends_; }
     const std::vector<Block>& receives() const { return receives_; }
@@ -61,17 +63,23 @@ class Buffers {
     // Before a call: what this rank sends, different in every call; canaries where it receives.
     void fill(std::int64_t call);
     // After it: every received byte, and every byte around the messages. Adds to `wrong`.
-    void verify(std::int64_t call, WrongData& wrong) const;
+    void verify(std::int64_t call, WrongData& wrong);
 
   private:
-    void verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) const;
+    struct Ends { // of all blocks, in bytes
+        std::size_t send;
+        std::size_t receive;
+    };
+    Ends place(const std::vector<Message>& messages, const Placement& placement);
+    void verify_gap(int begin, int end, std::int64_t call, WrongData& wrong);
 
     int rank_;
     bool one_block_; // all sends share one block
     std::vector<Block> sends_;
     std::vector<Block> receives_;
-    std::vector<unsigned char> send_;
-    std::vector<unsigned char> receive_;
+    Ends ends_;
+    Bytes send_;
+    Bytes receive_;
 };
 
 } // namespace bench

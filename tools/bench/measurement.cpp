@@ -31,7 +31,7 @@ class Measurement {
                 MPI_Comm control, int rank, int ranks)
         : operation_(operation), settings_(settings), control_(control), rank_(rank), ranks_(ranks),
           messages_(apply_rule(pattern.messages, operation.placement.rule)),
-          buffers_(messages_, rank, operation.placement),
+          buffers_(messages_, rank, operation.placement, *settings.memory),
           start_(settings.start, settings.pause, ranks),
           // Set-up and warm-up start together even where the measured calls do not.
           common_start_(settings.start == StartLine::Mode::none ? StartLine::Mode::barrier

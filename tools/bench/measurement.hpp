@@ -26,6 +26,7 @@ struct Settings {
     bool alternate_repeats = false; // a whole repeat of one form, then one of the other
     StartLine::Mode start = StartLine::Mode::barrier;
     double pause = 0; // seconds, of StartLine
+    Memory* memory = nullptr;
 };
 
 // All times in microseconds, all of them the maximum over the ranks.

@@ -215,6 +215,10 @@ const std::vector<Operation>& operations() {
     return table;
 }
 
+bool is_message(const Operation& operation) {
+    return operation.call == p2p || operation.call == p2p_send || operation.call == p2p_persistent;
+}
+
 const Operation* find_operation(const std::string& name) {
     for (const Operation& operation : operations())
         if (name == operation.name) return &operation;

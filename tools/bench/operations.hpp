@@ -40,6 +40,8 @@ struct Operation {
 };
 
 const std::vector<Operation>& operations();
+// Messages from point to point, not a collective operation.
+bool is_message(const Operation& operation);
 const Operation* find_operation(const std::string& name); // nullptr: there is none
 
 // MPICH 4.0 takes wrong counts in Neighbor_alltoallw and Ineighbor_alltoallw on a rank whose in-

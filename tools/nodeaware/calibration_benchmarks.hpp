@@ -1,8 +1,8 @@
 #pragma once
 
 #include "tools/fit/measurement_files.hpp"
+#include "tools/gpu/gpu.hpp"
 #include "tools/nodeaware/calibration_job.hpp"
-#include "tools/nodeaware/gpu.hpp"
 
 namespace nodeaware::tool {
 

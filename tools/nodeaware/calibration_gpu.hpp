@@ -1,9 +1,9 @@
 #pragma once
 
 #include "tools/fit/measurement_files.hpp"
+#include "tools/gpu/gpu.hpp"
 #include "tools/nodeaware/calibration_job.hpp"
 #include "tools/nodeaware/calibration_repeats.hpp"
-#include "tools/nodeaware/gpu.hpp"
 
 #include <memory>
 #include <string>

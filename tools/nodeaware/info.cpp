@@ -5,6 +5,7 @@
 #include "strategies/topology.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/documentation.hpp"
+#include "tools/nodeaware/info_gpus.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -114,7 +115,7 @@ void print_list(const char* title, const Json& list) {
 void print_text(const Json& info) {
     std::printf("nodeaware %s\n", info["version"].get<std::string>().c_str());
     std::printf("MPI       %s\n", info["build"]["mpi"].get<std::string>().c_str());
-    std::printf("CUDA      %s\n", info["build"]["cuda"].get<std::string>().c_str());
+    std::printf("CUDA      %s\n", info["cuda"].get<std::string>().c_str());
     const Json& machine = info["machine"];
     fmt::print("machine   {} sockets, {} NUMA nodes, {} cores, {} hardware threads; this process "
                "may use {}\n",
@@ -131,6 +132,7 @@ void print_text(const Json& info) {
                        rank["numa"].get<int>(), rank["binding"].get<std::string>());
         }
     }
+    print_gpus(info["gpus"]);
     std::printf("\nOptions (environment, or a file named by NODEAWARE_CONFIG)\n");
     for (const Json& option : info["options"]) {
         fmt::print("  {}={}  [{}]\n      {}\n      values: {}\n", option["name"].get<std::string>(),
@@ -158,7 +160,7 @@ struct Form {
 void show_info(bool as_json) {
     Json info;
     info["version"] = NODEAWARE_VERSION;
-    info["build"] = {{"mpi", mpi_version()}, {"cuda", "none"}};
+    info["build"] = {{"mpi", mpi_version()}};
     const MachineDescription machine = describe_machine();
     info["machine"] = describe(machine);
     const bool in_job = is_under_a_launcher();
@@ -168,8 +170,11 @@ void show_info(bool as_json) {
         load_mpi([](const char* name) { return dlsym(RTLD_DEFAULT, name); });
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         info["ranks"] = describe_job(machine);
-        MPI_Finalize();
     }
+    const FoundGpus gpus = find_gpus(machine.place, in_job);
+    info["cuda"] = gpus.summary;
+    info["gpus"] = gpus.list;
+    if (in_job) { MPI_Finalize(); }
     info["options"] = describe_options();
     info["complaints"] = read_options(process_environment()).complaints;
     info["strategies"] = describe_strategies();

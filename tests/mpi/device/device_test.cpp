@@ -1,99 +1,33 @@
 // Exchanges between memories of devices, managed ones, and of hosts: only the driver may touch the
 // former. What the driver is asked, and how often, is counted; contexts stay as they were.
 //
-// device_test [fail] [blocking]: `fail` expects that a call of the driver fails somewhere
-// (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `blocking`:
-// blocking calls only. `aware`: MPI reaches the memory, and what goes straight is not copied.
-// `pinned`: large messages go straight, by way of pinned memory.
+// device_test [fail] [left_to_mpi]: `fail` expects that a call of the driver fails somewhere
+// (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `left_to_mpi`:
+// that is what becomes of the calls. `aware`: MPI reaches the memory, and what goes straight is not
+// copied. `pinned`: large messages go straight, by way of pinned memory. `counts`: prints what the
+// driver was asked to copy.
 
-#include "tests/mpi/device/array.hpp"
+#include "tests/mpi/device/case.hpp"
+#include "tests/mpi/device/neighbors.hpp"
+#include "tests/mpi/device/several.hpp"
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+#include "tests/mpi/device/large_counts.hpp"
+#endif
 
 #include <mpi.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
 #endif
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace {
 
-int rank = 0;
-int ranks = 0;
-int wrong = 0;
-int errors = 0;
-bool may_fail = false;
-bool only_blocking = false;
-bool is_aware = false;
 bool are_large_pinned = false;
-
-void require(bool is_right, const std::string& what) {
-    if (is_right) { return; }
-    ++wrong;
-    if (!may_fail) { std::printf("rank %d: %s\n", rank, what.c_str()); }
-}
-
-/// What the application uses stays as it is; and it may use none.
-template <class Call> void call(const char* name, Call call) {
-    void* const used = rank % 3 == 0 ? nullptr : contexts[static_cast<std::size_t>(rank % 2)];
-    cuCtxSetCurrent(used);
-    stand_in_may_fail(true);
-    const int code = call();
-    stand_in_may_fail(false);
-    if (code != MPI_SUCCESS) {
-        ++errors;
-        if (!may_fail) { std::printf("rank %d: %s fails\n", rank, name); }
-    }
-    void* left = nullptr;
-    cuCtxGetCurrent(&left);
-    require(left == used, std::string(name) + " leaves another context");
-}
-
-int value(int source, int destination, int i) { return source * 10000 + destination * 100 + i; }
-/// From 0 up to `most`.
-int count(int source, int destination, int most) {
-    return (source * 3 + destination * 2) % 5 * (most / 4);
-}
-
-/// Messages of all ranks to all, with gaps between the blocks.
-struct Blocks {
-    std::vector<int> send_counts, receive_counts, send_places, receive_places, sent, expected;
-
-    explicit Blocks(int most, bool are_alike = false) {
-        constexpr int gap = 3;
-        for (int peer = 0; peer < ranks; ++peer) {
-            send_counts.push_back(are_alike ? most : count(rank, peer, most));
-            receive_counts.push_back(are_alike ? most : count(peer, rank, most));
-            send_places.push_back(static_cast<int>(sent.size()));
-            receive_places.push_back(static_cast<int>(expected.size()));
-            for (int i = 0; i < send_counts.back(); ++i) { sent.push_back(value(rank, peer, i)); }
-            for (int i = 0; i < receive_counts.back(); ++i) {
-                expected.push_back(value(peer, rank, i));
-            }
-            if (are_alike) { continue; }
-            sent.resize(sent.size() + gap, -7);
-            expected.resize(expected.size() + gap, -1);
-        }
-    }
-    std::vector<int> untouched() const { return std::vector<int>(expected.size(), -1); }
-};
-
-struct Form {
-    Kind from;
-    Kind to;
-    bool is_nonblocking = false;
-};
-
-void finish(MPI_Request request, int code, const char* name) {
-    if (code == MPI_SUCCESS) {
-        call(name, [&] { return MPI_Wait(&request, MPI_STATUS_IGNORE); });
-    }
-}
+bool is_aware = false;
+bool are_counts_wanted = false;
 
 void alltoallv(const Form& form, int most) {
     const Blocks blocks(most);
@@ -121,7 +55,7 @@ void alltoallv(const Form& form, int most) {
         });
     }
     const StandInCounts after = stand_in_counts();
-    const std::uint64_t asked = only_blocking ? 6 : 2; // left to MPI, it is looked at again
+    const std::uint64_t asked = is_left_to_mpi ? 6 : 2; // left to MPI, it is looked at again
     require(after.queries - before.queries <= asked, "more than two questions for plain buffers");
     const bool is_by_host = form.from == Kind::host && form.to == Kind::host;
     require(!is_by_host || after.copies == before.copies, "copies of what is on the host");
@@ -228,57 +162,6 @@ void columns(const Form& form) {
     require(source.read() == sent, "columns: what is sent has changed");
 }
 
-std::vector<int> message(int source, int destination, int length) {
-    std::vector<int> content(static_cast<std::size_t>(length));
-    for (int k = 0; k < length; ++k) {
-        content[static_cast<std::size_t>(k)] = value(source, destination, k);
-    }
-    return content;
-}
-
-/// Each rank to three others, as absolute addresses in memories of several kinds.
-void neighbors(Kind kind, MPI_Comm graph, const std::vector<int>& shifts) {
-    constexpr int length = 9;
-    const std::size_t degree = shifts.size();
-    std::vector<std::unique_ptr<Array>> sources, targets;
-    std::vector<MPI_Aint> from(degree), to(degree);
-    for (std::size_t i = 0; i < degree; ++i) {
-        const int destination = (rank + shifts[i]) % ranks;
-        const std::vector<int> content = message(rank, destination, length);
-        const Kind other = i == 0 ? Kind::host : kind;
-        sources.push_back(std::make_unique<Array>(other, length));
-        targets.push_back(std::make_unique<Array>(i == 1 ? Kind::host : kind, length));
-        sources.back()->write(content);
-        targets.back()->write(std::vector<int>(length, -1));
-        MPI_Get_address(sources.back()->data(), &from[i]);
-        MPI_Get_address(targets.back()->data(), &to[i]);
-    }
-    const std::vector<int> counts(degree, length);
-    const std::vector<MPI_Datatype> types(degree, MPI_INT);
-    call("MPI_Neighbor_alltoallw", [&] {
-        return MPI_Neighbor_alltoallw(MPI_BOTTOM, counts.data(), from.data(), types.data(),
-                                      MPI_BOTTOM, counts.data(), to.data(), types.data(), graph);
-    });
-    for (std::size_t i = 0; i < degree; ++i) {
-        const int source = (rank - shifts[i] + ranks) % ranks;
-        require(targets[i]->read() == message(source, rank, length), "neighbours: wrong bytes");
-    }
-}
-
-MPI_Comm make_graph(const std::vector<int>& shifts) {
-    std::vector<int> sources, destinations;
-    for (const int shift : shifts) {
-        sources.push_back((rank - shift + ranks) % ranks);
-        destinations.push_back((rank + shift) % ranks);
-    }
-    const auto degree = static_cast<int>(shifts.size());
-    MPI_Comm graph = MPI_COMM_NULL;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, sources.data(), MPI_UNWEIGHTED, degree,
-                                   destinations.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
-    MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN);
-    return graph;
-}
-
 #ifdef OPEN_MPI
 #define ALLTOALL_INIT MPIX_Alltoall_init
 #else
@@ -334,25 +217,28 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     constexpr int large = 200000; // goes straight to its receiver
     for (int i = 0; i < 2 * static_cast<int>(kinds.size()); ++i) {
         for (const bool is_nonblocking : {false, true}) {
-            if (is_nonblocking && only_blocking) { continue; }
             const Form form{kind_of(i), kind_of(i / 2 + 1), is_nonblocking};
             alltoallv(form, 4);
             columns(form);
+            neighbors(kind_of(i), is_nonblocking, graph, shifts);
+            row_of_ranks(form);
         }
         alltoall({kind_of(i), kind_of(i + 3)}, 2);
         alltoallv_in_place(kind_of(i));
-        // Absolute addresses in several allocations cannot be left to MPI.
-        if (!only_blocking) { neighbors(kind_of(i), graph, shifts); }
+        several_at_once(i);
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+        large_counts({kind_of(i), kind_of(i + 2)});
+#endif
     }
     MPI_Comm twin = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     alltoall({Kind::device, Kind::managed}, 3, twin);
     MPI_Comm_free(&twin);
     one_errs_alone();
-    if (!only_blocking) { persistent(); }
+    persistent();
     alltoallv({Kind::device, Kind::pool}, large);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
-    alltoallv({Kind::other_device, Kind::managed, !only_blocking}, large);
+    alltoallv({Kind::other_device, Kind::managed, true}, large);
 }
 
 } // namespace
@@ -360,8 +246,9 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
 int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         may_fail = may_fail || std::string(argv[i]) == "fail";
+        are_counts_wanted = are_counts_wanted || std::string(argv[i]) == "counts";
         is_aware = is_aware || std::string(argv[i]) == "aware";
-        only_blocking = only_blocking || std::string(argv[i]) == "blocking";
+        is_left_to_mpi = is_left_to_mpi || std::string(argv[i]) == "left_to_mpi";
         are_large_pinned = are_large_pinned || std::string(argv[i]) == "pinned";
     }
     MPI_Init(&argc, &argv);
@@ -386,6 +273,13 @@ int main(int argc, char** argv) {
                                    : all[0] == 0 && all[1] == 0 && all[2] == 0;
     if (!is_right && rank == 0) {
         std::printf("%d wrong, %d errors, %d faults\n", all[0], all[1], all[2]);
+    }
+    std::array<unsigned long, 3> counts = {in_calls.bytes, in_calls.copies, in_calls.unpinned};
+    std::array<unsigned long, 3> sums{};
+    MPI_Allreduce(counts.data(), sums.data(), 3, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+    if (are_counts_wanted && rank == 0) {
+        std::printf("%lu bytes in %lu copies, %lu of them of memory that is not pinned\n", sums[0],
+                    sums[1], sums[2]);
     }
     MPI_Finalize();
     return is_right ? 0 : 1;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace nodeaware::tool {
 
@@ -15,6 +16,13 @@ struct GpuError : std::runtime_error {
 };
 
 struct CudaDriver;
+
+/// What the driver tells of a device.
+struct GpuDescription {
+    std::string name;
+    uint64_t memory = 0; ///< in bytes
+    std::string pci_id;  ///< as "0000:3B:00.0"
+};
 
 /// The GPUs of this process through the CUDA driver, which is looked for at run time only. Their
 /// contexts are those that an MPI uses too, so this object has to live until MPI is finished.
@@ -30,6 +38,8 @@ class Gpu {
     std::string open();
     /// 0 before open() has found one.
     int devices() const { return devices_; }
+    /// Uses none of them. Throws GpuError.
+    std::vector<GpuDescription> describe() const;
     /// What follows is done on this device. Throws GpuError.
     void use(int device);
     /// These wait until the copy is done. Throw GpuError.
@@ -51,7 +61,8 @@ class Gpu {
 /// Memory of the device in use. Throws GpuError.
 class DeviceBuffer {
   public:
-    DeviceBuffer(Gpu& gpu, size_t bytes);
+    /// `is_managed`: the driver moves it between host and device as either needs it.
+    DeviceBuffer(Gpu& gpu, size_t bytes, bool is_managed = false);
     ~DeviceBuffer();
     DeviceBuffer(const DeviceBuffer&) = delete;
     DeviceBuffer& operator=(const DeviceBuffer&) = delete;

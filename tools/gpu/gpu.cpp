@@ -1,6 +1,8 @@
-#include "tools/nodeaware/gpu.hpp"
+#include "tools/gpu/gpu.hpp"
 
 #include "runtime/device/driver.hpp"
+
+#include <array>
 
 namespace nodeaware::tool {
 
@@ -50,6 +52,24 @@ std::string Gpu::open() {
     return complaint_;
 }
 
+std::vector<GpuDescription> Gpu::describe() const {
+    std::vector<GpuDescription> all;
+    for (int ordinal = 0; ordinal < devices_; ++ordinal) {
+        int device = 0;
+        std::array<char, 128> name{};
+        std::array<char, 32> pci_id{};
+        size_t memory = 0;
+        driver_->check(driver_->device_get(&device, ordinal), "cuDeviceGet");
+        driver_->check(driver_->device_name(name.data(), name.size() - 1, device),
+                       "cuDeviceGetName");
+        driver_->check(driver_->device_memory(&memory, device), "cuDeviceTotalMem");
+        driver_->check(driver_->device_pci_id(pci_id.data(), pci_id.size() - 1, device),
+                       "cuDeviceGetPCIBusId");
+        all.push_back({name.data(), memory, pci_id.data()});
+    }
+    return all;
+}
+
 void Gpu::use(int device) {
     int handle = 0;
     driver_->check(driver_->device_get(&handle, device), "cuDeviceGet");
@@ -71,9 +91,15 @@ void Gpu::copy_to_host(void* to, uint64_t from, size_t bytes) const {
 
 void Gpu::synchronize() const { driver_->check(driver_->synchronize(), "cuCtxSynchronize"); }
 
-DeviceBuffer::DeviceBuffer(Gpu& gpu, size_t bytes)
+DeviceBuffer::DeviceBuffer(Gpu& gpu, size_t bytes, bool is_managed)
     : driver_(*gpu.driver_), context_(driver_.current_context()) {
-    driver_.check(driver_.allocate(&address_, bytes), "cuMemAlloc");
+    constexpr unsigned for_all_streams = 1;
+    if (is_managed) {
+        driver_.check(driver_.allocate_managed(&address_, bytes, for_all_streams),
+                      "cuMemAllocManaged");
+    } else {
+        driver_.check(driver_.allocate(&address_, bytes), "cuMemAlloc");
+    }
 }
 
 DeviceBuffer::~DeviceBuffer() {
