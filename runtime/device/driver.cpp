@@ -43,6 +43,10 @@ const char* Driver::load(bool is_loaded_only) {
     find(free, "cuMemFree_v2");
     find(allocate_host, "cuMemAllocHost_v2");
     find(free_host, "cuMemFreeHost");
+    find(unpin, "cuMemHostUnregister");
+    find(stream_create, "cuStreamCreate");
+    find(stream_destroy, "cuStreamDestroy_v2");
+    find(bus_id, "cuDeviceGetPCIBusId");
     return missing;
 }
 

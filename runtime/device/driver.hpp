@@ -43,6 +43,10 @@ struct Driver {
     int (*free)(uint64_t address) = nullptr;
     int (*allocate_host)(void** address, size_t bytes) = nullptr;
     int (*free_host)(void* address) = nullptr;
+    int (*unpin)(void* memory) = nullptr;
+    int (*stream_create)(void** stream, unsigned flags) = nullptr;
+    int (*stream_destroy)(void* stream) = nullptr;
+    int (*bus_id)(char* text, int bytes, int device) = nullptr; ///< "0000:3B:00.0"
 
     /// The first thing that is missing; nullptr: nothing. `is_loaded_only`: loads no driver that
     /// the process has not loaded. The driver is never unloaded: it does not expect to be.

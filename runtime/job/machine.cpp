@@ -18,12 +18,12 @@ struct FreeBitmap {
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
-Topology load_topology() {
+/// Caches are of no interest; nor are devices, mostly, and looking for them takes long.
+Topology load_topology(hwloc_type_filter_e devices) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) { return nullptr; }
     Topology topology(raw);
-    // Devices and caches are of no interest, and looking for devices takes long.
-    if (hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
+    if (hwloc_topology_set_io_types_filter(raw, devices) != 0 ||
         hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
         hwloc_topology_load(raw) != 0) {
         return nullptr;
@@ -46,7 +46,7 @@ int containing(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_bit
 
 MachineDescription describe_machine() {
     MachineDescription machine{1, 1, 1, 1, {}, ""};
-    const Topology topology = load_topology();
+    const Topology topology = load_topology(HWLOC_TYPE_FILTER_KEEP_NONE);
     if (topology == nullptr) { return machine; }
     hwloc_topology_t raw = topology.get();
     machine.sockets = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PACKAGE);
@@ -66,6 +66,16 @@ MachineDescription describe_machine() {
         std::free(text);
     }
     return machine;
+}
+
+int socket_of_device(const std::string& bus_id) {
+    const Topology topology = load_topology(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (topology == nullptr) { return -1; }
+    hwloc_topology_t raw = topology.get();
+    hwloc_obj_t const device = hwloc_get_pcidev_by_busidstring(raw, bus_id.c_str());
+    if (device == nullptr) { return -1; }
+    hwloc_obj_t const near = hwloc_get_non_io_ancestor_obj(raw, device);
+    return near == nullptr ? -1 : containing(raw, HWLOC_OBJ_PACKAGE, near->cpuset);
 }
 
 } // namespace nodeaware

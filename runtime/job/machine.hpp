@@ -26,4 +26,7 @@ struct MachineDescription {
 /// machine of one core.
 MachineDescription describe_machine();
 
+/// The socket of a device of the PCI bus, "0000:3b:00.0"; -1: not known.
+int socket_of_device(const std::string& bus_id);
+
 } // namespace nodeaware
