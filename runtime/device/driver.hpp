@@ -21,6 +21,7 @@ struct Driver {
     int (*device_to_device_later)(uint64_t to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*stream_synchronize)(void* stream) = nullptr;
     int (*pin)(void* memory, size_t bytes, unsigned flags) = nullptr;
+    int (*unpin)(void* memory) = nullptr;
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;
@@ -38,15 +39,16 @@ struct Driver {
     int (*init)(unsigned flags) = nullptr;
     int (*device_count)(int* count) = nullptr;
     int (*device_get)(int* device, int ordinal) = nullptr;
+    int (*device_name)(char* name, int length, int device) = nullptr;
+    int (*device_memory)(size_t* bytes, int device) = nullptr;
+    int (*device_pci_id)(char* text, int length, int device) = nullptr;
     int (*synchronize)() = nullptr;
+    int (*stream_create)(void** stream, unsigned flags) = nullptr;
+    int (*stream_destroy)(void* stream) = nullptr;
     int (*allocate)(uint64_t* address, size_t bytes) = nullptr;
     int (*free)(uint64_t address) = nullptr;
     int (*allocate_host)(void** address, size_t bytes) = nullptr;
     int (*free_host)(void* address) = nullptr;
-    int (*unpin)(void* memory) = nullptr;
-    int (*stream_create)(void** stream, unsigned flags) = nullptr;
-    int (*stream_destroy)(void* stream) = nullptr;
-    int (*bus_id)(char* text, int bytes, int device) = nullptr; ///< "0000:3B:00.0"
 
     /// The first thing that is missing; nullptr: nothing. `is_loaded_only`: loads no driver that
     /// the process has not loaded. The driver is never unloaded: it does not expect to be.

@@ -18,11 +18,13 @@ struct FreeBitmap {
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
-/// Caches are of no interest; nor are devices, mostly, and looking for them takes long.
-Topology load_topology(hwloc_type_filter_e devices) {
+/// Caches are of no interest, and looking for devices takes long.
+Topology load_topology(bool with_devices) {
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) { return nullptr; }
     Topology topology(raw);
+    const auto devices =
+        with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
     if (hwloc_topology_set_io_types_filter(raw, devices) != 0 ||
         hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
         hwloc_topology_load(raw) != 0) {
@@ -42,11 +44,16 @@ int containing(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_bit
     return -1;
 }
 
+MachinePart part_with(hwloc_topology_t topology, hwloc_const_bitmap_t threads) {
+    return {containing(topology, HWLOC_OBJ_PACKAGE, threads),
+            containing(topology, HWLOC_OBJ_NUMANODE, threads)};
+}
+
 } // namespace
 
 MachineDescription describe_machine() {
     MachineDescription machine{1, 1, 1, 1, {}, ""};
-    const Topology topology = load_topology(HWLOC_TYPE_FILTER_KEEP_NONE);
+    const Topology topology = load_topology(false);
     if (topology == nullptr) { return machine; }
     hwloc_topology_t raw = topology.get();
     machine.sockets = hwloc_get_nbobjs_by_type(raw, HWLOC_OBJ_PACKAGE);
@@ -58,8 +65,7 @@ MachineDescription describe_machine() {
     if (binding == nullptr || hwloc_get_cpubind(raw, binding.get(), HWLOC_CPUBIND_PROCESS) != 0) {
         return machine;
     }
-    machine.place.socket = containing(raw, HWLOC_OBJ_PACKAGE, binding.get());
-    machine.place.numa = containing(raw, HWLOC_OBJ_NUMANODE, binding.get());
+    static_cast<MachinePart&>(machine.place) = part_with(raw, binding.get());
     char* text = nullptr;
     if (hwloc_bitmap_list_asprintf(&text, binding.get()) >= 0) {
         machine.binding = text;
@@ -68,14 +74,17 @@ MachineDescription describe_machine() {
     return machine;
 }
 
-int socket_of_device(const std::string& bus_id) {
-    const Topology topology = load_topology(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if (topology == nullptr) { return -1; }
-    hwloc_topology_t raw = topology.get();
-    hwloc_obj_t const device = hwloc_get_pcidev_by_busidstring(raw, bus_id.c_str());
-    if (device == nullptr) { return -1; }
-    hwloc_obj_t const near = hwloc_get_non_io_ancestor_obj(raw, device);
-    return near == nullptr ? -1 : containing(raw, HWLOC_OBJ_PACKAGE, near->cpuset);
+std::vector<MachinePart> find_devices(const std::vector<std::string>& pci_ids) {
+    std::vector<MachinePart> parts(pci_ids.size());
+    const Topology topology = pci_ids.empty() ? nullptr : load_topology(true);
+    if (topology == nullptr) { return parts; }
+    for (size_t i = 0; i < pci_ids.size(); ++i) {
+        hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology.get(), pci_ids[i].c_str());
+        if (device == nullptr) { continue; }
+        const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology.get(), device);
+        if (near != nullptr) { parts[i] = part_with(topology.get(), near->cpuset); }
+    }
+    return parts;
 }
 
 } // namespace nodeaware

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace nodeaware {
 
-/// Where this process may run, from hwloc. A number is -1 if the process is not bound to one such
-/// part.
-struct Binding {
+/// A part of the machine that holds something as a whole; -1: there is no such part.
+struct MachinePart {
     int socket = -1;
     int numa = -1;
+};
+
+/// Where this process may run, from hwloc.
+struct Binding : MachinePart {
     int cores = 1; ///< cores of the machine that this job may use
 };
 
@@ -26,7 +30,7 @@ struct MachineDescription {
 /// machine of one core.
 MachineDescription describe_machine();
 
-/// The socket of a device of the PCI bus, "0000:3b:00.0"; -1: not known.
-int socket_of_device(const std::string& bus_id);
+/// Where devices are, by their PCI ids ("0000:3b:00.0"). What hwloc does not find is nowhere.
+std::vector<MachinePart> find_devices(const std::vector<std::string>& pci_ids);
 
 } // namespace nodeaware

@@ -18,7 +18,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -190,11 +189,6 @@ DRIVER cuDeviceGet(int* device, int ordinal) {
     MAY_FAIL
     *device = ordinal;
     return initialized && ordinal >= 0 && ordinal < devices ? success : invalid_value;
-}
-DRIVER cuDeviceGetPCIBusId(char* text, int bytes, int device) {
-    if (device < 0 || device >= devices) { return invalid_value; }
-    std::snprintf(text, static_cast<std::size_t>(bytes), "FFFF:%02X:00.0", device);
-    return success;
 }
 DRIVER cuDevicePrimaryCtxRetain(void** context, int device) {
     MAY_FAIL

@@ -51,7 +51,7 @@ std::string GpuCopies::find_gpu() {
         if (why.empty()) {
             why = complaint_of([&] {
                 gpu_.bus_id(0).copy(found.bus_id.data(), found.bus_id.size() - 1);
-                found.socket = socket_of_device(found.bus_id.data());
+                found.socket = find_devices({found.bus_id.data()}).front().socket;
             });
         }
     }

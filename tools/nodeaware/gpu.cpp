@@ -56,7 +56,7 @@ std::string Gpu::bus_id(int device) const {
     int handle = 0;
     driver_->check(driver_->device_get(&handle, device), "cuDeviceGet");
     std::array<char, 32> text{};
-    driver_->check(driver_->bus_id(text.data(), static_cast<int>(text.size()), handle),
+    driver_->check(driver_->device_pci_id(text.data(), static_cast<int>(text.size()), handle),
                    "cuDeviceGetPCIBusId");
     return text.data();
 }
