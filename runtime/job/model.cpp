@@ -67,6 +67,13 @@ struct SharedCosts {
 };
 static_assert(std::is_trivially_copyable_v<SharedCosts>);
 
+/// As if all ranks of a node used its devices alike.
+int ranks_per_device(const World& world, const tuning::ModelTable& table) {
+    const int devices = table.fingerprint.gpus_per_node;
+    if (devices == 0) { return 1; }
+    return (fingerprint_of(world).processes_per_node + devices - 1) / devices;
+}
+
 SharedCosts read_costs(const World& world, std::string& complaint) {
     const std::string name = world.options.model.empty() ? users_table() : world.options.model;
     const tuning::LoadedTable loaded = tuning::find_table_or_default(name);
@@ -78,7 +85,7 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
     const std::string differs = difference(loaded.table.fingerprint, fingerprint_of(world));
     log(LogLevel::info, "model table {}{}{}", name.empty() ? loaded.table.name : name,
         differs.empty() ? "" : ": ", differs);
-    return {true, tuning::costs_of(loaded.table)};
+    return {true, tuning::costs_of(loaded.table, ranks_per_device(world, loaded.table))};
 }
 
 } // namespace
