@@ -1,5 +1,6 @@
 #include "tuning/costs_of.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nodeaware::tuning {
@@ -85,6 +86,11 @@ Costs costs_of(const ModelTable& table, int ranks_per_device) {
     }
     take_devices(table, ranks_per_device, costs);
     return costs;
+}
+
+int ranks_per_device(const ModelTable& table, int ranks_per_node) {
+    const int devices = table.fingerprint.gpus_per_node;
+    return devices == 0 ? 1 : std::max(1, (ranks_per_node + devices - 1) / devices);
 }
 
 } // namespace nodeaware::tuning

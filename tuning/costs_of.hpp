@@ -18,4 +18,7 @@ namespace nodeaware::tuning {
 /// Throws TableError where the table has no host path between nodes.
 Costs costs_of(const ModelTable& table, int ranks_per_device = 1);
 
+/// As if all ranks of a node used the devices of the table's machine alike; 1 where it names none.
+int ranks_per_device(const ModelTable& table, int ranks_per_node);
+
 } // namespace nodeaware::tuning

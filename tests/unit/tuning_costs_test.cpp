@@ -145,6 +145,16 @@ TEST(CostsOf, MessagesOfDevicesAreThoseOfTheHostWhereNothingElseIsKnown) {
     EXPECT_EQ(costs_of(table).devices.to_host.latency, DeviceCosts().to_host.latency);
 }
 
+TEST(CostsOf, RanksShareTheDevicesOfTheTable) {
+    ModelTable table = toy_table();
+    EXPECT_EQ(ranks_per_device(table, 16), 1);
+    table.fingerprint.gpus_per_node = 4;
+    EXPECT_EQ(ranks_per_device(table, 16), 4);
+    EXPECT_EQ(ranks_per_device(table, 17), 5);
+    EXPECT_EQ(ranks_per_device(table, 3), 1);
+    EXPECT_EQ(ranks_per_device(table, 0), 1);
+}
+
 TEST(CostsOf, NeedsANetwork) { EXPECT_THROW(costs_of(ModelTable{}), TableError); }
 
 TEST(UserTable, IsInTheConfigurationFolder) {
