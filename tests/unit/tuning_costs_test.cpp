@@ -1,4 +1,7 @@
+#include "strategies/forecast.hpp"
+#include "strategies/schedule.hpp"
 #include "tuning/costs_of.hpp"
+#include "tuning/node_aware_models.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/user_table.hpp"
 #include "tuning_toy_table.hpp"
@@ -143,6 +146,28 @@ TEST(CostsOf, MessagesOfDevicesAreThoseOfTheHostWhereNothingElseIsKnown) {
     EXPECT_EQ(costs.devices.node_per_byte, 0.001);
     table.copies.clear();
     EXPECT_EQ(costs_of(table).devices.to_host.latency, DeviceCosts().to_host.latency);
+}
+
+TEST(CostsOf, StagedAndStraightMessagesCostWhatTable6Says) {
+    ModelTable table = toy_table();
+    table.shared_memory = SharedMemory{1e30, 0}; // table 6 has none
+    for (const Memory memory : memories) { table.path(memory, Locality::network).gaps = {0, 0, 0}; }
+    constexpr uint64_t bytes = DeviceCosts::copied_together + 1000;
+    const Topology topology(std::vector<int>{0, 1});
+    NodeTraffic traffic;
+    traffic.outgoing.push_back({&topology, 0, 1, {{0, 1, 0, 0, bytes}}, {{0, 0, 1, bytes}}});
+    Parameters parameters;
+    parameters.costs = costs_of(table).with_devices(true);
+    const auto seconds = [&](const char* strategy) {
+        return predicted_seconds(traffic, find_strategy(strategy), parameters);
+    };
+    const auto load = [](double size) { return Load{1, size, size}; };
+    EXPECT_DOUBLE_EQ(seconds("standard"), t_off_da(table, load(bytes)));
+    EXPECT_DOUBLE_EQ(seconds("three_step"), t_off(table, load(bytes + sizeof(PieceHeader))) +
+                                                t_copy(table, bytes, bytes, 1));
+    parameters.costs = costs_of(table).with_devices(false);
+    EXPECT_DOUBLE_EQ(seconds("standard"),
+                     t_off(table, load(bytes)) + t_copy(table, bytes, bytes, 1));
 }
 
 TEST(CostsOf, RanksShareTheDevicesOfTheTable) {
