@@ -56,7 +56,8 @@ double next_of(const ModelTable& table, const Copy& copy) {
 void take_copies(const ModelTable& table, Direction direction, int processes, CopyCosts& costs) {
     const Copy* const copy = find_copy(table, direction, processes, HostMemory::arena);
     if (copy == nullptr) { return; }
-    costs = {copy->postal.alpha, next_of(table, *copy), copy->postal.beta};
+    const Postal postal = copy_of(table, direction, processes, HostMemory::arena);
+    costs = {postal.alpha, next_of(table, *copy), postal.beta};
 }
 
 void take_devices(const ModelTable& table, int ranks_per_device, Costs& costs) {

@@ -95,14 +95,15 @@ const Copy* find_copy(const ModelTable& table, Direction direction, int processe
     return best;
 }
 
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes,
-                      HostMemory host) {
+Postal copy_of(const ModelTable& table, Direction direction, int processes, HostMemory host) {
     const Copy* const best = find_copy(table, direction, processes, host);
     if (best == nullptr) {
         throw TableError("model table " + table.name + " has no copies " +
                          std::string(name_of(direction)) + " on the same socket");
     }
-    return best->postal;
+    const double sharing =
+        std::max(1.0, static_cast<double>(processes) / std::max(1, best->processes));
+    return {best->postal.alpha, best->postal.beta * sharing};
 }
 
 } // namespace nodeaware::tuning

@@ -141,9 +141,10 @@ const Path& path_of(const ModelTable& table, Memory memory, Locality locality);
 /// those with the number of processes nearest to `processes`. nullptr: the table has none.
 const Copy* find_copy(const ModelTable& table, Direction direction, int processes, HostMemory host);
 
-/// The parameters of find_copy(), which of both kinds of memory of the host prefers the pinned one:
-/// that of the papers. Throws TableError where the table has no such copies.
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes,
-                      HostMemory host = HostMemory::pinned);
+/// Parameters of each of `processes` that copy at the same time, from find_copy(): more of them
+/// than were measured share what these got of the one link to the GPU. By default with pinned
+/// memory, as the papers. Throws TableError where the table has no such copies.
+Postal copy_of(const ModelTable& table, Direction direction, int processes,
+               HostMemory host = HostMemory::pinned);
 
 } // namespace nodeaware::tuning

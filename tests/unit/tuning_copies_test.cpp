@@ -113,6 +113,9 @@ TEST(Copies, TheNearestAreFound) {
                                          {onto, true, 1, {4, 0}, HostMemory::arena, {}}});
     EXPECT_EQ(copy_of(table, onto, 1).alpha, 1);
     EXPECT_EQ(copy_of(table, onto, 20).alpha, 2);
+    const ModelTable shared = table_with({{onto, true, 4, {2, 0.5}}});
+    EXPECT_EQ(copy_of(shared, onto, 2).beta, 0.5);
+    EXPECT_EQ(copy_of(shared, onto, 8).beta, 1); // more than were measured share the link
     // The memory matters more than how many there are, and the socket more than the memory.
     EXPECT_EQ(copy_of(table, onto, 4, HostMemory::arena).alpha, 4);
     EXPECT_EQ(find_copy(table, off, 1, HostMemory::arena), nullptr);

@@ -120,6 +120,7 @@ TEST(CostsOf, CopiesOfDevicesAreThoseOfTheLibraryWhereTheyAreKnown) {
     EXPECT_EQ(devices.to_device.per_byte, 0.01);
     EXPECT_EQ(devices.to_host.latency, 200);
     EXPECT_EQ(costs_of(table, 7).devices.to_host.latency, 220);
+    EXPECT_DOUBLE_EQ(costs_of(table, 8).devices.to_host.per_byte, 2 * 0.04); // they share the link
     table.copies.push_back({Direction::host_to_device, true, 1, {50, 0.5}, HostMemory::arena, 5});
     table.copies.push_back({Direction::host_to_device, true, 2, {80, 0.8}, HostMemory::arena, {}});
     devices = costs_of(table).devices;
