@@ -1,6 +1,6 @@
 #include "strategies/forecast.hpp"
 
-#include "strategies/node_load.hpp"
+#include "strategies/pair_cost.hpp"
 #include "strategies/schedule.hpp"
 
 #include <algorithm>
@@ -9,59 +9,6 @@
 namespace nodeaware {
 
 namespace {
-
-/// Adds up what the messages of a pair cost.
-class PairCost {
-  public:
-    PairCost(const PairTraffic& pair, const Costs& costs)
-        : pair_(pair), costs_(costs), partners_(pair.topology->nodes() - 1),
-          sending_(ranks_on(pair.source_node), costs),
-          receiving_(ranks_on(pair.destination_node), costs) {}
-
-    void add_message(int sender, int receiver, uint64_t bytes) {
-        sending_.add_message(pair_.topology->local_of(sender), bytes);
-        receiving_.add_message(pair_.topology->local_of(receiver), bytes);
-        ++messages_;
-    }
-    void add_piece(int sender, int receiver, uint64_t bytes) {
-        add_message(sender, receiver, bytes + sizeof(PieceHeader));
-        copied_ += static_cast<double>(bytes);
-    }
-
-    void add_plan(const Plan& plan) {
-        for (const uint32_t message : plan.direct()) {
-            const Message& sent = pair_.messages[message];
-            add_message(sent.source, sent.destination, sent.bytes);
-        }
-        for (const Piece& piece : plan.pieces()) {
-            add_piece(piece.sender, piece.receiver, piece.bytes);
-        }
-    }
-
-    uint64_t messages() const { return messages_; }
-    double seconds() const {
-        return std::max(sending_.latency(partners_), receiving_.latency(partners_)) +
-               std::max(sending_.transfer(partners_), receiving_.transfer(partners_)) + own_steps();
-    }
-
-  private:
-    size_t ranks_on(int node) const { return static_cast<size_t>(pair_.topology->ranks_on(node)); }
-    /// Pack and unpack, each by all ranks together, each announced.
-    double own_steps() const {
-        if (copied_ == 0) { return 0; }
-        const auto ranks = static_cast<double>(
-            std::min(ranks_on(pair_.source_node), ranks_on(pair_.destination_node)));
-        return 2 * (costs_.flag + copied_ * partners_ / ranks * costs_.copy_per_byte);
-    }
-
-    const PairTraffic& pair_;
-    const Costs& costs_;
-    int partners_;
-    NodeLoad sending_;
-    NodeLoad receiving_;
-    uint64_t messages_ = 0;
-    double copied_ = 0;
-};
 
 bool is_direct(const Block& block, uint64_t above) {
     return block.messages == 1 && block.bytes > above;
@@ -124,6 +71,15 @@ void put_first(std::vector<Candidate>& candidates) {
     std::rotate(candidates.begin(), best, best + 1);
 }
 
+/// The segments of all blocks but those that go directly, about: pieces of `size` bytes cut them.
+void add_segments(const PairTraffic& pair, uint64_t limit, uint64_t size, PairCost& cost) {
+    for (const Block& block : pair.blocks) {
+        if (is_direct(block, limit)) { continue; }
+        const uint64_t segments = (block.bytes + size - 1) / size;
+        cost.add_segments(block, static_cast<double>(segments), block.bytes);
+    }
+}
+
 /// All candidates that send blocks above `limit` directly.
 void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
                     std::vector<Candidate>& candidates) {
@@ -131,8 +87,7 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
     uint64_t gathered = 0;
     for (const Block& block : pair.blocks) {
         if (is_direct(block, limit)) {
-            direct.add_message(block.source, pair.messages[block.first_message].destination,
-                               block.bytes);
+            direct.add_direct(pair.messages[block.first_message]);
         } else {
             gathered += block.bytes;
         }
@@ -151,6 +106,7 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
             cost.add_piece(sender_of(pair, number), receiver_of(pair, number),
                            std::min(size, gathered - i * size));
         }
+        if (costs.devices.are_used) { add_segments(pair, limit, size, cost); }
         candidates.push_back(
             {Candidate::Kind::pieces, limit, count, cost.seconds(), cost.messages()});
     }
@@ -159,14 +115,9 @@ void add_candidates(const PairTraffic& pair, uint64_t limit, const Costs& costs,
 /// Seconds for all exchanges of a node if each is like this pair's.
 double seconds_of_all_pairs(const PairTraffic& pair, const Strategy* strategy,
                             const Parameters& parameters) {
+    if (strategy == nullptr) { return PairCost::seconds_of_mpi(pair, parameters.costs); }
     PairCost cost(pair, parameters.costs);
-    if (strategy == nullptr) {
-        for (const Message& message : pair.messages) {
-            cost.add_message(message.source, message.destination, message.bytes);
-        }
-    } else {
-        cost.add_plan(strategy->plan(pair, parameters));
-    }
+    cost.add_plan(strategy->plan(pair, parameters));
     return cost.seconds();
 }
 

@@ -19,12 +19,11 @@ class NodeLoad {
     /// A message that rank `local` of the node sends or receives, or its share of one that several
     /// may send.
     void add_message(int local, uint64_t bytes, double share = 1) {
-        const ProtocolCosts& protocol = costs_.of(bytes);
-        const auto size = static_cast<double>(bytes);
-        latency_[static_cast<size_t>(local)] += share * protocol.latency;
-        transfer_[static_cast<size_t>(local)] += share * protocol.per_byte * size;
-        gaps_ += share * protocol.gap;
-        bytes_ += share * size;
+        add(local, bytes, share, costs_.of(bytes), costs_.node_per_byte);
+    }
+    /// One that goes straight from device to device.
+    void add_device_message(int local, uint64_t bytes) {
+        add(local, bytes, 1, costs_.of_devices(bytes), costs_.devices.node_per_byte);
     }
 
     /// Seconds if the node exchanges as much with each of `partners` nodes, and its ranks share
@@ -33,10 +32,19 @@ class NodeLoad {
         return std::max(busiest(latency_, partners), gaps_ * partners);
     }
     double transfer(int partners = 1) const {
-        return std::max(busiest(transfer_, partners), bytes_ * partners * costs_.node_per_byte);
+        return std::max(busiest(transfer_, partners), injection_ * partners);
     }
 
   private:
+    void add(int local, uint64_t bytes, double share, const ProtocolCosts& protocol,
+             double node_per_byte) {
+        const auto size = static_cast<double>(bytes);
+        latency_[static_cast<size_t>(local)] += share * protocol.latency;
+        transfer_[static_cast<size_t>(local)] += share * protocol.per_byte * size;
+        gaps_ += share * protocol.gap;
+        injection_ += share * size * node_per_byte;
+    }
+
     static double busiest(const std::vector<double>& loads, int partners) {
         if (loads.empty()) { return 0; }
         const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
@@ -48,7 +56,7 @@ class NodeLoad {
     std::vector<double> latency_;
     std::vector<double> transfer_;
     double gaps_ = 0;
-    double bytes_ = 0;
+    double injection_ = 0; ///< seconds
 };
 
 } // namespace nodeaware

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -29,6 +30,16 @@ class JsonReader {
         return has(key) ? integer(key) : otherwise;
     }
     bool boolean(const std::string& key);
+    /// The value whose name_of() is the text of `key`.
+    template <class Value> Value name(const std::string& key, std::initializer_list<Value> values) {
+        const std::string given = text(key);
+        std::string names;
+        for (const Value value : values) {
+            if (name_of(value) == given) { return value; }
+            names += " " + std::string(name_of(value));
+        }
+        complain(key, "is " + given + ", must be one of" + names);
+    }
     JsonReader object(const std::string& key);
     /// The objects of a list; an absent list is empty.
     std::vector<JsonReader> objects(const std::string& key);

@@ -137,6 +137,19 @@ void Learner::agree(std::span<const double> maxima) {
     plan_measurements();
 }
 
+void Learner::begin_again(size_t initial) {
+    for (Candidate& candidate : candidates_) {
+        const std::string_view name = candidate.name;
+        candidate = {};
+        candidate.name = name;
+    }
+    best_ = initial;
+    plan_.clear();
+    next_measurement_ = 0;
+    next_agreement_ = calls_ + first_agreement;
+    budget_ = spent_; // the calls that were to come have not been made
+}
+
 std::string Learner::explain() const {
     std::string text;
     const double best = expected(candidates_[best_]);

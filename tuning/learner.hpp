@@ -38,6 +38,11 @@ class Learner {
     /// `maxima`: of all ranks' reports.
     void agree(std::span<const double> maxima);
 
+    /// To be called on all ranks right after agree(): the calls from now on are of another kind,
+    /// and what is known of those before tells nothing of them. `initial` as above. The next
+    /// agreement comes after as many calls as the first.
+    void begin_again(size_t initial);
+
     /// The candidate for this call.
     size_t choice() const;
     /// All ranks should start this call together, and pass its time to add_time(). `preparation`:

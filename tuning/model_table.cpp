@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace nodeaware::tuning {
 
@@ -27,8 +28,13 @@ std::string_view name_of(Memory memory) {
 }
 
 std::string_view name_of(Direction direction) {
-    constexpr std::string_view names[] = {"host_to_device", "device_to_host"};
+    constexpr std::string_view names[] = {"host_to_device", "device_to_host", "both"};
     return names[index_of(direction)];
+}
+
+std::string_view name_of(HostMemory memory) {
+    constexpr std::string_view names[] = {"pinned", "arena"};
+    return names[index_of(memory)];
 }
 
 bool Path::empty() const {
@@ -76,19 +82,28 @@ const Path& path_of(const ModelTable& table, Memory memory, Locality locality) {
     return *path;
 }
 
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes) {
+const Copy* find_copy(const ModelTable& table, Direction direction, int processes,
+                      HostMemory host) {
+    const auto distance = [&](const Copy& copy) {
+        return std::pair(copy.host != host, std::abs(copy.processes - processes));
+    };
     const Copy* best = nullptr;
     for (const Copy& copy : table.copies) {
         if (copy.direction != direction || !copy.same_socket) { continue; }
-        if (!best || std::abs(copy.processes - processes) < std::abs(best->processes - processes)) {
-            best = &copy;
-        }
+        if (best == nullptr || distance(copy) < distance(*best)) { best = &copy; }
     }
-    if (!best) {
+    return best;
+}
+
+Postal copy_of(const ModelTable& table, Direction direction, int processes, HostMemory host) {
+    const Copy* const best = find_copy(table, direction, processes, host);
+    if (best == nullptr) {
         throw TableError("model table " + table.name + " has no copies " +
                          std::string(name_of(direction)) + " on the same socket");
     }
-    return best->postal;
+    const double sharing =
+        std::max(1.0, static_cast<double>(processes) / std::max(1, best->processes));
+    return {best->postal.alpha, best->postal.beta * sharing};
 }
 
 } // namespace nodeaware::tuning

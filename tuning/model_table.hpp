@@ -18,7 +18,14 @@ enum class Locality { socket, node, network };
 enum class Protocol { short_message, eager, rendezvous };
 /// Where the bytes of a message lie.
 enum class Memory { host, device };
-enum class Direction { host_to_device, device_to_host };
+enum class Direction {
+    host_to_device,
+    device_to_host,
+    both ///< as many bytes each way at the same time
+};
+/// Memory of the host that a device reaches by itself: of a process alone, or that which the
+/// processes of a node share, as the library copies to and from it.
+enum class HostMemory { pinned, arena };
 
 inline constexpr std::array localities = {Locality::socket, Locality::node, Locality::network};
 inline constexpr std::array protocols = {Protocol::short_message, Protocol::eager,
@@ -28,7 +35,8 @@ inline constexpr std::array memories = {Memory::host, Memory::device};
 std::string_view name_of(Locality locality);   ///< "socket", "node", "network"
 std::string_view name_of(Protocol protocol);   ///< "short", "eager", "rendezvous"
 std::string_view name_of(Memory memory);       ///< "host", "device"
-std::string_view name_of(Direction direction); ///< "host_to_device", "device_to_host"
+std::string_view name_of(Direction direction); ///< "host_to_device", "device_to_host", "both"
+std::string_view name_of(HostMemory memory);   ///< "pinned", "arena"
 
 /// Messages between two processes: postal parameters of each protocol that this path has.
 struct Path {
@@ -47,12 +55,17 @@ struct Path {
     bool operator==(const Path&) const = default;
 };
 
-/// Copies between host and one GPU, made by `processes` at the same time, each its own `bytes`.
+/// Copies between host and one GPU, made by `processes` at the same time, each its own `bytes` ([N]
+/// table 3).
 struct Copy {
     Direction direction = Direction::host_to_device;
-    bool same_socket = true;
+    bool same_socket = true; ///< the processes run on the socket of the GPU
     int processes = 1;
-    Postal postal;
+    Postal postal; ///< Direction::both: until both are done; beta by the bytes of one
+    HostMemory host = HostMemory::pinned;
+    /// Seconds that a copy takes beside its bytes if a process has given others to its stream
+    /// before, and waits for all together. Empty: not known.
+    std::optional<double> next{};
     bool operator==(const Copy&) const = default;
 };
 
@@ -124,8 +137,14 @@ bool has_paths(const ModelTable& table, Memory memory);
 /// TableError, which names the table and the path, where there is none.
 const Path& path_of(const ModelTable& table, Memory memory, Locality locality);
 
-/// Copying parameters (same socket) measured with the number of processes nearest to `processes`.
-/// Throws TableError where the table has no copies.
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes);
+/// Copies of the same socket with such memory of the host, if there are, else with the other; of
+/// those with the number of processes nearest to `processes`. nullptr: the table has none.
+const Copy* find_copy(const ModelTable& table, Direction direction, int processes, HostMemory host);
+
+/// Parameters of each of `processes` that copy at the same time, from find_copy(): more of them
+/// than were measured share what these got of the one link to the GPU. By default with pinned
+/// memory, as the papers. Throws TableError where the table has no such copies.
+Postal copy_of(const ModelTable& table, Direction direction, int processes,
+               HostMemory host = HostMemory::pinned);
 
 } // namespace nodeaware::tuning

@@ -10,7 +10,9 @@ namespace {
 
 double step(const ModelTable& table, double bytes, double device_bytes, Direction direction) {
     double time = shared_memory_step(*table.shared_memory, bytes - device_bytes);
-    if (device_bytes > 0) { time += postal(copy_of(table, direction, 1), device_bytes); }
+    if (device_bytes > 0) {
+        time += postal(copy_of(table, direction, 1, HostMemory::arena), device_bytes);
+    }
     return time;
 }
 

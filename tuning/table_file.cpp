@@ -96,17 +96,33 @@ double read_injection(JsonReader reader) {
     return inverse;
 }
 
-Copy read_copy(JsonReader reader) {
-    Copy copy;
-    const std::string direction = reader.text("direction");
-    if (direction == name_of(Direction::device_to_host)) {
-        copy.direction = Direction::device_to_host;
-    } else if (direction != name_of(Direction::host_to_device)) {
-        reader.complain("direction", "must be host_to_device or device_to_host, is " + direction);
+/// What version 1 could not say.
+bool needs_version_2(const Copy& copy) {
+    return copy.direction == Direction::both || copy.host != HostMemory::pinned ||
+           copy.next.has_value();
+}
+
+void read_version_2(JsonReader& reader, Copy& copy) {
+    if (reader.has("host_memory")) {
+        copy.host = reader.name("host_memory", {HostMemory::pinned, HostMemory::arena});
     }
+    if (!reader.has("next")) { return; }
+    copy.next = reader.number("next");
+    if (*copy.next > 100) {
+        reader.complain("next", "more than 100 seconds for a copy: is the unit seconds?");
+    }
+}
+
+Copy read_copy(JsonReader reader, int version) {
+    Copy copy;
+    constexpr Direction onto = Direction::host_to_device;
+    constexpr Direction off = Direction::device_to_host;
+    copy.direction = version == 1 ? reader.name("direction", {onto, off})
+                                  : reader.name("direction", {onto, off, Direction::both});
     copy.same_socket = reader.boolean("same_socket");
     copy.processes = reader.integer("processes");
     copy.postal = read_postal(reader);
+    if (version > 1) { read_version_2(reader, copy); }
     reader.expect_no_more();
     return copy;
 }
@@ -141,12 +157,14 @@ Fingerprint read_fingerprint(JsonReader reader) {
     return print;
 }
 
-void check_head(JsonReader& reader) {
+/// Returns the version.
+int check_head(JsonReader& reader) {
     if (const std::string format = reader.text("format"); format != format_name) {
         reader.complain("format", "must be " + std::string(format_name) + ", is " + format);
     }
-    if (const int version = reader.integer("version"); version != table_version) {
-        reader.complain("version", "is " + std::to_string(version) + ", this library reads " +
+    const int version = reader.integer("version");
+    if (version < 1 || version > table_version) {
+        reader.complain("version", "is " + std::to_string(version) + ", this library reads up to " +
                                        std::to_string(table_version));
     }
     JsonReader stated = reader.object("units");
@@ -156,10 +174,22 @@ void check_head(JsonReader& reader) {
         }
     }
     stated.expect_no_more();
+    return version;
 }
 
 ordered_json to_json(const Postal& postal) {
     return {{"alpha", postal.alpha}, {"beta", postal.beta}};
+}
+
+ordered_json to_json(const Copy& copy) {
+    ordered_json json = {{"direction", name_of(copy.direction)},
+                         {"same_socket", copy.same_socket},
+                         {"processes", copy.processes},
+                         {"alpha", copy.postal.alpha},
+                         {"beta", copy.postal.beta}};
+    if (copy.host != HostMemory::pinned) { json["host_memory"] = name_of(copy.host); }
+    if (copy.next) { json["next"] = *copy.next; }
+    return json;
 }
 
 ordered_json to_json(const Path& path) {
@@ -231,7 +261,7 @@ ModelTable parse_table(std::string_view text, const std::string& origin) {
         throw TableError(origin + ": not JSON, or cut off: " + error.what());
     }
     JsonReader reader(parsed, origin, "");
-    check_head(reader);
+    const int version = check_head(reader);
     ModelTable table;
     table.name = reader.text("name");
     table.description = reader.text_or_empty("description");
@@ -252,7 +282,7 @@ ModelTable parse_table(std::string_view text, const std::string& origin) {
         injection.expect_no_more();
     }
     for (const JsonReader& copy : reader.objects("copies")) {
-        table.copies.push_back(read_copy(copy));
+        table.copies.push_back(read_copy(copy, version));
     }
     if (reader.has("shared_memory")) {
         JsonReader shared = reader.object("shared_memory");
@@ -268,7 +298,8 @@ ModelTable parse_table(std::string_view text, const std::string& origin) {
 }
 
 std::string to_json_text(const ModelTable& table) {
-    ordered_json json = {{"format", format_name}, {"version", table_version}};
+    const bool is_new = std::any_of(table.copies.begin(), table.copies.end(), needs_version_2);
+    ordered_json json = {{"format", format_name}, {"version", is_new ? table_version : 1}};
     for (const auto& [quantity, unit] : units) { json["units"][quantity] = unit; }
     json["name"] = table.name;
     json["description"] = table.description;
@@ -282,13 +313,7 @@ std::string to_json_text(const ModelTable& table) {
             json["injection"][std::string(name_of(memory))]["seconds_per_byte"] = inverse;
         }
     }
-    for (const Copy& copy : table.copies) {
-        json["copies"].push_back({{"direction", name_of(copy.direction)},
-                                  {"same_socket", copy.same_socket},
-                                  {"processes", copy.processes},
-                                  {"alpha", copy.postal.alpha},
-                                  {"beta", copy.postal.beta}});
-    }
+    for (const Copy& copy : table.copies) { json["copies"].push_back(to_json(copy)); }
     if (table.shared_memory) {
         json["shared_memory"] = {{"copy_rate", table.shared_memory->copy_rate},
                                  {"flag_latency", table.shared_memory->flag_latency}};

@@ -171,7 +171,7 @@ Reason Call::run_with_others(const Choice& choice, Communicator& communicator, E
     if (obstacle != Reason::none) { return obstacle; }
     InnerCommunicator& inner = communicator.inner();
     count_native_messages(inner, exchange, record_);
-    selected = communicator.selection().select(inner, record_.operation, choice, uniform_bytes);
+    selected = communicator.selection().select(inner, exchange, choice, uniform_bytes);
     record_.is_measured = selected.is_measured;
     record_.learning_seconds = selected.learning_seconds;
     if (selected.strategy == nullptr) { return Reason::native_is_faster; }

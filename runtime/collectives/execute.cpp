@@ -70,11 +70,11 @@ Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
     const auto pack = [&](const Schedule& schedule) {
         Execution<MpiTransport>::run_prologue(schedule, transport);
     };
-    const auto result =
-        inner.agreement().agree(operation,
-                                {exchange.traffic, *selected.strategy, inner.parameters(),
-                                 exchange.sharing, selected.candidates()},
-                                pack);
+    const auto result = inner.agreement().agree(operation,
+                                                {exchange.traffic, *selected.strategy,
+                                                 inner.parameters(selected.memory),
+                                                 exchange.sharing, selected.candidates()},
+                                                pack);
     selected.learn_predictions(result.predictions);
     record.built = result.built;
     return result;

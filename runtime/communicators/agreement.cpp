@@ -103,8 +103,8 @@ Agreement::Entry* Agreement::find(uint64_t number) {
 }
 
 bool Agreement::same(const KnownTraffic& known, const Part& part) {
-    return known.strategy == &part.strategy && known.sharing == part.sharing &&
-           known.traffic == part.traffic;
+    return known.strategy == &part.strategy && known.parameters == &part.parameters &&
+           known.sharing == part.sharing && known.traffic == part.traffic;
 }
 
 /// The number of this traffic; the one that the expected schedule was made for is tried first.
@@ -119,7 +119,8 @@ uint64_t Agreement::number_of(const Part& part, const Entry* guess) {
         return known.number;
     }
     drop_least_used(known_, [](const KnownTraffic& known) { return known.last_use; });
-    known_.push_back({next_traffic_++, &part.strategy, part.sharing, part.traffic, clock_});
+    known_.push_back(
+        {next_traffic_++, &part.strategy, &part.parameters, part.sharing, part.traffic, clock_});
     return known_.back().number;
 }
 

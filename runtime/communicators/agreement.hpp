@@ -25,7 +25,7 @@ class Agreement {
     struct Part {
         const RankTraffic& traffic;
         const Strategy& strategy;
-        const Parameters& parameters;
+        const Parameters& parameters; ///< must outlive this: others make another schedule
         Sharing sharing;
         /// Strategies whose times are to be predicted when a schedule is built (nullptr: native).
         std::span<const Strategy* const> candidates;
@@ -50,6 +50,7 @@ class Agreement {
     struct KnownTraffic {
         uint64_t number;
         const Strategy* strategy;
+        const Parameters* parameters;
         Sharing sharing;
         RankTraffic traffic;
         uint64_t last_use;

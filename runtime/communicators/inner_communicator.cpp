@@ -16,6 +16,16 @@ bool communicators_are_left = false;
 std::atomic<int> all_alive{0};
 std::atomic<bool> has_begun_one{false};
 
+/// For each CallMemory.
+std::array<Parameters, call_memories> parameters_of(const World& world, const Topology& topology) {
+    Parameters host = world.options.parameters;
+    host.arena_bytes = std::max(host.arena_bytes, smallest_arena(topology));
+    std::array<Parameters, call_memories> all = {host, host, host};
+    all[1].costs = host.costs.with_devices(true);
+    all[2].costs = host.costs.with_devices(false);
+    return all;
+}
+
 } // namespace
 
 MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
@@ -80,10 +90,9 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
 InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                                      const World& world)
     : comm_(comm), members_(std::move(members)), topology_(std::move(topology)),
-      parameters_(world.options.parameters) {
+      parameters_(parameters_of(world, topology_)) {
     ++all_alive;
     MPI_CALL(Comm_rank, comm_, &rank_);
-    parameters_.arena_bytes = std::max(parameters_.arena_bytes, smallest_arena(topology_));
     waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed,
                                        library == nullptr ? nullptr : &library->progress);
     agreement_ = std::make_unique<Agreement>(topology_, rank_, arena_, *waiter_);
@@ -93,7 +102,8 @@ bool InnerCommunicator::create_arena() {
     const LocalGroup group(comm_, topology_.ranks_of(topology_.node_of(rank_)),
                            topology_.local_of(rank_));
     const NodeArena::Shape shape{group.size(), counter_limit(topology_),
-                                 static_cast<uint32_t>(topology_.nodes()), parameters_.arena_bytes};
+                                 static_cast<uint32_t>(topology_.nodes()),
+                                 parameters().arena_bytes};
     SharedMemory memory = SharedMemory::create(group, NodeArena::bytes_of(shape));
     if (memory.data() == nullptr) { return false; }
     arena_.attach(std::move(memory), shape, group.own());

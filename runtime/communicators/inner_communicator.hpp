@@ -2,7 +2,7 @@
 
 #include "runtime/communicators/agreement.hpp"
 #include "runtime/job/world.hpp"
-#include "runtime/memory/exchange.hpp"
+#include "runtime/memory/call_memory.hpp"
 
 #include <array>
 #include <memory>
@@ -44,7 +44,10 @@ class InnerCommunicator {
     int rank() const { return rank_; }
     int size() const { return topology_.ranks(); }
     const Topology& topology() const { return topology_; }
-    const Parameters& parameters() const { return parameters_; }
+    /// Of calls with such memory. Each lies where it is for ever.
+    const Parameters& parameters(CallMemory memory = CallMemory::host) const {
+        return parameters_.at(static_cast<size_t>(memory));
+    }
     NodeArena& arena() { return arena_; }
     Agreement& agreement() { return *agreement_; }
     Waiter& waiter() { return *waiter_; }
@@ -79,7 +82,7 @@ class InnerCommunicator {
     std::vector<int> members_;
     int rank_ = 0;
     Topology topology_;
-    Parameters parameters_;
+    std::array<Parameters, call_memories> parameters_;
     NodeArena arena_;
     std::unique_ptr<Waiter> waiter_;
     std::unique_ptr<Agreement> agreement_;

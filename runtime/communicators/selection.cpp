@@ -1,8 +1,10 @@
 #include "runtime/communicators/selection.hpp"
 
 #include "runtime/job/log.hpp"
+#include "runtime/memory/areas_on_host.hpp"
 #include "strategies/forecast.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace nodeaware {
@@ -33,27 +35,40 @@ std::vector<std::string_view> candidate_names() {
     return names;
 }
 
-/// Returns what learning has cost since the last time, on rank 0 (on the others 0).
-double agree(InnerCommunicator& inner, Operation operation, tuning::Learner& learner) {
-    const double before = learner.cost_of_learning();
-    std::vector<double> numbers = learner.report();
-    std::vector<double> maxima(numbers.size());
-    MPI_CALL(Allreduce, numbers.data(), maxima.data(), static_cast<int>(numbers.size()), MPI_DOUBLE,
-             MPI_MAX, inner.comm());
-    learner.agree(maxima);
-    if (inner.rank() != 0) { return 0; }
-    log(LogLevel::info, "{} of {} ranks: {}", name_of(operation), inner.size(), learner.explain());
-    return learner.cost_of_learning() - before;
-}
-
-std::vector<double> uniform_predictions(const InnerCommunicator& inner, uint64_t bytes) {
+std::vector<double> uniform_predictions(const InnerCommunicator& inner, uint64_t bytes,
+                                        CallMemory memory) {
     std::vector<double> seconds;
     for (const Strategy* strategy : candidate_strategies()) {
         seconds.push_back(
-            predicted_uniform_seconds(inner.topology(), bytes, strategy, inner.parameters()));
+            predicted_uniform_seconds(inner.topology(), bytes, strategy, inner.parameters(memory)));
     }
     return seconds;
 }
+
+/// Before anything is measured the model decides; MPI may have better algorithms than single
+/// messages where it finds nothing to gather.
+size_t initial_candidate(const InnerCommunicator& inner, uint64_t uniform_bytes,
+                         CallMemory memory) {
+    const bool gathers = uniform_bytes == 0 || gathering_pays(inner.topology(), uniform_bytes,
+                                                              inner.parameters(memory).costs);
+    return gathers ? model_candidate : native_candidate;
+}
+
+/// Calls that stay with MPI build no schedule, from which the others' times would be known. With
+/// none, they would never be tried, however wrong the model is about this machine.
+void predict_without_schedule(const InnerCommunicator& inner, uint64_t uniform_bytes,
+                              CallMemory memory, tuning::Learner& learner) {
+    if (learner.best() != native_candidate || uniform_bytes == 0) { return; }
+    learner.set_predictions(uniform_predictions(inner, uniform_bytes, memory));
+}
+
+std::string text_of(const CopyCosts& copies) {
+    return fmt::format("{:.3g} us (each further one {:.3g} us) and {:.3g} us/MB",
+                       1e6 * copies.latency, 1e6 * copies.next, 1e12 * copies.per_byte);
+}
+
+// What the forecast counts as copied together is what the library does copy together.
+static_assert(AreasOnHost::small.message == DeviceCosts::copied_together);
 
 } // namespace
 
@@ -71,31 +86,67 @@ void Selected::learn_time() const {
     learner->add_time(time.count(), preparation);
 }
 
-tuning::Learner& Selection::learner(const InnerCommunicator& inner, Operation operation,
-                                    uint64_t uniform_bytes) {
+Selection::Calls& Selection::calls(const InnerCommunicator& inner, Operation operation,
+                                   uint64_t uniform_bytes) {
     const std::pair key(operation, static_cast<int>(std::bit_width(uniform_bytes)));
-    if (const auto found = learners_.find(key); found != learners_.end()) { return found->second; }
-    // Before anything is measured the model decides; MPI may have better algorithms than single
-    // messages where it finds nothing to gather.
-    const bool gathers = uniform_bytes == 0 ||
-                         gathering_pays(inner.topology(), uniform_bytes, inner.parameters().costs);
-    tuning::Learner& learner =
-        learners_.try_emplace(key, candidate_names(), gathers ? model_candidate : native_candidate)
-            .first->second;
-    // Calls that stay with MPI build no schedule, from which the others' times would be known. With
-    // none, they would never be tried, however wrong the model is about this machine.
-    if (!gathers) { learner.set_predictions(uniform_predictions(inner, uniform_bytes)); }
-    return learner;
+    if (const auto found = calls_.find(key); found != calls_.end()) { return found->second; }
+    const size_t initial = initial_candidate(inner, uniform_bytes, CallMemory::host);
+    Calls& calls =
+        calls_.try_emplace(key, Calls{tuning::Learner(candidate_names(), initial)}).first->second;
+    predict_without_schedule(inner, uniform_bytes, calls.agreed, calls.learner);
+    return calls;
 }
 
-Selected Selection::select(InnerCommunicator& inner, Operation operation, const Choice& choice,
+/// Returns what learning has cost since the last time, on rank 0 (on the others 0).
+double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
+                        Calls& calls) {
+    tuning::Learner& learner = calls.learner;
+    const double before = learner.cost_of_learning();
+    std::vector<double> numbers = learner.report();
+    numbers.push_back(static_cast<double>(calls.seen));
+    std::vector<double> maxima(numbers.size());
+    MPI_CALL(Allreduce, numbers.data(), maxima.data(), static_cast<int>(numbers.size()), MPI_DOUBLE,
+             MPI_MAX, inner.comm());
+    const auto memory = static_cast<CallMemory>(maxima.back());
+    maxima.pop_back();
+    learner.agree(maxima);
+    const double cost = learner.cost_of_learning() - before;
+    if (inner.rank() == 0) {
+        log(LogLevel::info, "{} of {} ranks{}: {}", name_of(operation), inner.size(),
+            text_of(calls.agreed), learner.explain());
+    }
+    if (memory > calls.agreed) {
+        calls.agreed = memory;
+        learner.begin_again(initial_candidate(inner, uniform_bytes, memory));
+        predict_without_schedule(inner, uniform_bytes, memory, learner);
+        if (inner.rank() == 0) {
+            const DeviceCosts& costs = inner.parameters(memory).costs.devices;
+            log(LogLevel::info,
+                "{} of {} ranks: learning begins again{}; copies: to the host {}, to the device {}",
+                name_of(operation), inner.size(), text_of(memory), text_of(costs.to_host),
+                text_of(costs.to_device));
+        }
+    }
+    return inner.rank() == 0 ? cost : 0;
+}
+
+Selected Selection::select(InnerCommunicator& inner, const Exchange& exchange, const Choice& choice,
                            uint64_t uniform_bytes) {
-    if (choice.kind == Choice::Kind::fixed) { return {choice.strategy}; }
-    tuning::Learner& learner = this->learner(inner, operation, uniform_bytes);
-    learner.begin_call();
     Selected selected;
+    if (choice.kind == Choice::Kind::fixed) {
+        selected.strategy = choice.strategy;
+        return selected;
+    }
+    const Operation operation = exchange.operation;
+    Calls& calls = this->calls(inner, operation, uniform_bytes);
+    calls.seen = std::max(calls.seen, memory_of(exchange));
+    tuning::Learner& learner = calls.learner;
+    learner.begin_call();
+    if (learner.agrees_now()) {
+        selected.learning_seconds = agree(inner, operation, uniform_bytes, calls);
+    }
     selected.learner = &learner;
-    if (learner.agrees_now()) { selected.learning_seconds = agree(inner, operation, learner); }
+    selected.memory = calls.agreed;
     selected.strategy = candidate_strategies().at(learner.choice());
     selected.is_measured = learner.measures();
     if (selected.is_measured) {

@@ -14,8 +14,9 @@ namespace nodeaware {
 
 /// How one call is to go.
 struct Selected {
-    const Strategy* strategy = nullptr; ///< nullptr: native
-    tuning::Learner* learner = nullptr; ///< of calls that go by what is thought fastest
+    const Strategy* strategy = nullptr;   ///< nullptr: native
+    CallMemory memory = CallMemory::host; ///< what they count as: all ranks the same
+    tuning::Learner* learner = nullptr;   ///< of calls that go by what is thought fastest
     double learning_seconds = 0; ///< what learning has cost since the last agreement; on rank 0
     bool is_measured = false;    ///< the learner wants its time
     double preparation = 0;      ///< seconds until all ranks were there
@@ -30,18 +31,29 @@ struct Selected {
 /// What the calls on one communicator go by, where the configuration leaves that to the library:
 /// for each operation, and for all-to-all for each size of block, a learner. All ranks select
 /// alike.
+///
+/// Whether memory is a device's each rank knows of its own only. When the ranks agree on times,
+/// they agree on that, too: if it was on any of them, the calls count as such from then on, and
+/// learning begins again. Until then all count as the host's.
 class Selection {
   public:
     /// Collective over the inner communicator, from time to time. `uniform_bytes`: of every
     /// block if all ranks know that they are of one size, else 0.
-    Selected select(InnerCommunicator& inner, Operation operation, const Choice& choice,
+    Selected select(InnerCommunicator& inner, const Exchange& exchange, const Choice& choice,
                     uint64_t uniform_bytes);
 
   private:
-    tuning::Learner& learner(const InnerCommunicator& inner, Operation operation,
-                             uint64_t uniform_bytes);
+    struct Calls {
+        tuning::Learner learner;
+        CallMemory seen = CallMemory::host;   ///< by this rank
+        CallMemory agreed = CallMemory::host; ///< never less than it was
+    };
 
-    std::map<std::pair<Operation, int>, tuning::Learner> learners_; ///< by operation, size class
+    Calls& calls(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes);
+    static double agree(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
+                        Calls& calls);
+
+    std::map<std::pair<Operation, int>, Calls> calls_; ///< by operation, size class
 };
 
 } // namespace nodeaware

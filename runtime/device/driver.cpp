@@ -25,6 +25,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(device_to_device_later, "cuMemcpyDtoDAsync_v2");
     find(stream_synchronize, "cuStreamSynchronize");
     find(pin, "cuMemHostRegister_v2");
+    find(unpin, "cuMemHostUnregister");
     find(attributes_of, "cuPointerGetAttributes");
     find(context_get, "cuCtxGetCurrent");
     find(context_set, "cuCtxSetCurrent");
@@ -42,6 +43,8 @@ const char* Driver::load(bool is_loaded_only) {
     find(device_memory, "cuDeviceTotalMem_v2");
     find(device_pci_id, "cuDeviceGetPCIBusId");
     find(synchronize, "cuCtxSynchronize");
+    find(stream_create, "cuStreamCreate");
+    find(stream_destroy, "cuStreamDestroy_v2");
     find(allocate, "cuMemAlloc_v2");
     find(allocate_managed, "cuMemAllocManaged");
     find(free, "cuMemFree_v2");

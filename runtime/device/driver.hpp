@@ -21,6 +21,7 @@ struct Driver {
     int (*device_to_device_later)(uint64_t to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*stream_synchronize)(void* stream) = nullptr;
     int (*pin)(void* memory, size_t bytes, unsigned flags) = nullptr;
+    int (*unpin)(void* memory) = nullptr;
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;
@@ -42,6 +43,8 @@ struct Driver {
     int (*device_memory)(size_t* bytes, int device) = nullptr;
     int (*device_pci_id)(char* text, int length, int device) = nullptr;
     int (*synchronize)() = nullptr;
+    int (*stream_create)(void** stream, unsigned flags) = nullptr;
+    int (*stream_destroy)(void* stream) = nullptr;
     int (*allocate)(uint64_t* address, size_t bytes) = nullptr;
     int (*allocate_managed)(uint64_t* address, size_t bytes, unsigned flags) = nullptr;
     int (*free)(uint64_t address) = nullptr;

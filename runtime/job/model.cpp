@@ -53,13 +53,6 @@ std::string described(const tuning::Fingerprint& print) {
     return text;
 }
 
-/// What NODEAWARE_MODEL is by default.
-std::string users_table() {
-    const std::string path =
-        tuning::user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
-    return !path.empty() && access(path.c_str(), F_OK) == 0 ? path : "";
-}
-
 /// What rank 0 tells the others.
 struct SharedCosts {
     bool accepted = true;
@@ -68,7 +61,7 @@ struct SharedCosts {
 static_assert(std::is_trivially_copyable_v<SharedCosts>);
 
 SharedCosts read_costs(const World& world, std::string& complaint) {
-    const std::string name = world.options.model.empty() ? users_table() : world.options.model;
+    const std::string name = wanted_table(world.options);
     const tuning::LoadedTable loaded = tuning::find_table_or_default(name);
     if (!loaded.complaint.empty()) {
         complaint = "model table: " + loaded.complaint;
@@ -78,10 +71,19 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
     const std::string differs = difference(loaded.table.fingerprint, fingerprint_of(world));
     log(LogLevel::info, "model table {}{}{}", name.empty() ? loaded.table.name : name,
         differs.empty() ? "" : ": ", differs);
-    return {true, tuning::costs_of(loaded.table)};
+    const int ranks_per_device =
+        tuning::ranks_per_device(loaded.table, fingerprint_of(world).processes_per_node);
+    return {true, tuning::costs_of(loaded.table, ranks_per_device)};
 }
 
 } // namespace
+
+std::string wanted_table(const Options& options) {
+    if (!options.model.empty()) { return options.model; }
+    const std::string path =
+        tuning::user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+    return !path.empty() && access(path.c_str(), F_OK) == 0 ? path : "";
+}
 
 tuning::Fingerprint fingerprint_of(const World& world) {
     tuning::Fingerprint print;

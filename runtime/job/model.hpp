@@ -13,6 +13,10 @@ tuning::Fingerprint fingerprint_of(const World& world);
 /// or nothing. What the table does not know does not differ.
 std::string difference(const tuning::Fingerprint& table, const tuning::Fingerprint& job);
 
+/// The table that a job asks for: the one that NODEAWARE_MODEL names, else the one that `nodeaware
+/// calibrate` wrote for this user, else none: the default one.
+std::string wanted_table(const Options& options);
+
 /// What moves cost on this machine: from the table that NODEAWARE_MODEL names, else from the one
 /// that `nodeaware calibrate` wrote for this user, else from the default one. Collective over
 /// MPI_COMM_WORLD: rank 0 reads, all ranks get the same. A table that cannot be used is replaced by

@@ -8,9 +8,11 @@
 // to device first). As on a device with one copy engine, copies of several processes follow one
 // another. GPU_STAND_IN_WITHOUT=RANK: that rank has no device. GPU_STAND_IN_OPEN=1: programs reach
 // the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
-// call of that function fails, of those for which the test allows it.
+// call of that function fails, of those for which the test allows it; with
+// GPU_STAND_IN_FAIL_ANYWHERE=1 of all.
 
 #include "tests/device/copy_engine.hpp"
+#include "tests/device/faults.hpp"
 #include "tests/device/stand_in.hpp"
 #include "tests/device/stream.hpp"
 
@@ -20,8 +22,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <sstream>
-#include <string>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -35,6 +36,7 @@ constexpr int out_of_memory = 2;
 constexpr int not_initialized = 3;
 constexpr int invalid_context = 201;
 constexpr int already_pinned = 712;
+constexpr int not_pinned = 713;
 constexpr int unknown = 999;
 
 constexpr int devices = 2;
@@ -67,34 +69,6 @@ StandInCounts counts{};
 thread_local std::array<Context*, 16> contexts{};
 thread_local std::size_t depth = 0; ///< of contexts, below the current one
 thread_local int capture_mode = 0;
-thread_local bool may_fail = false;
-
-/// The rank in the job, as launchers tell it.
-const char* rank_of_this() {
-    const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
-    return rank != nullptr ? rank : std::getenv("PMI_RANK");
-}
-
-bool is_to_fail(const char* function) {
-    static const auto wanted = [] {
-        struct Fault {
-            std::string rank, function;
-            long call = 0;
-        } fault;
-        if (const char* text = std::getenv("GPU_STAND_IN_FAIL")) {
-            std::istringstream(text) >> fault.rank >> fault.function >> fault.call;
-        }
-        return fault;
-    }();
-    static long calls = 0;
-    const char* const rank = rank_of_this();
-    if (!may_fail || rank == nullptr || wanted.rank != rank || wanted.function != function) {
-        return false;
-    }
-    if (++calls != wanted.call) { return false; }
-    ++counts.faults;
-    return true;
-}
 
 Memory& memory() {
     static Memory made = [] {
@@ -172,8 +146,10 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
 }
 
 constexpr std::uintptr_t stream_of_thread = 2;
+std::set<std::uintptr_t> created_streams;
 bool is_a_stream(const void* stream) {
-    return stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == stream_of_thread;
+    const auto number = reinterpret_cast<std::uintptr_t>(stream);
+    return number == 0 || number == stream_of_thread || created_streams.contains(number);
 }
 
 int copy_later(std::size_t direction, char* to, const char* from, std::size_t bytes) {
@@ -191,7 +167,10 @@ void land() {
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \
-    if (is_to_fail(__func__)) { return unknown; }
+    if (is_to_fail(__func__)) {                                                                    \
+        ++counts.faults;                                                                           \
+        return unknown;                                                                            \
+    }
 
 DRIVER cuInit(unsigned flags) {
     MAY_FAIL
@@ -260,6 +239,17 @@ DRIVER cuStreamSynchronize(void* stream) {
     if (current() == nullptr || !is_a_stream(stream)) { return invalid_context; }
     land();
     return success;
+}
+DRIVER cuStreamCreate(void** stream, unsigned flags) {
+    static std::uintptr_t next = 0x1000;
+    if (current() == nullptr || flags > 1) { return invalid_value; }
+    created_streams.insert(++next);
+    *stream = reinterpret_cast<void*>(next);
+    return success;
+}
+DRIVER cuStreamDestroy_v2(void* stream) {
+    return created_streams.erase(reinterpret_cast<std::uintptr_t>(stream)) == 1 ? success
+                                                                                : invalid_value;
 }
 DRIVER cuCtxSynchronize() { return current() != nullptr ? success : invalid_context; }
 
@@ -343,6 +333,11 @@ DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/)
     if (current() == nullptr) { return invalid_context; }
     return pin(memory, bytes) ? success : already_pinned;
 }
+DRIVER cuMemHostUnregister(void* memory) {
+    const std::lock_guard lock(mutex);
+    if (current() == nullptr) { return invalid_context; }
+    return unpin(memory) ? success : not_pinned;
+}
 DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     MAY_FAIL
     int code = success;
@@ -386,9 +381,6 @@ DRIVER MPIX_Query_cuda_support() { return std::getenv("GPU_STAND_IN_OPEN") != nu
 extern "C" __attribute__((visibility("default"))) StandInCounts stand_in_counts() {
     const std::lock_guard lock(mutex);
     return counts;
-}
-extern "C" __attribute__((visibility("default"))) void stand_in_may_fail(bool allowed) {
-    may_fail = allowed;
 }
 extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {
     const std::lock_guard lock(mutex);

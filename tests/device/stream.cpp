@@ -33,6 +33,8 @@ bool pin(const void* memory, std::size_t bytes) {
     return pinned.emplace(static_cast<const char*>(memory), bytes).second;
 }
 
+bool unpin(const void* memory) { return pinned.erase(static_cast<const char*>(memory)) == 1; }
+
 bool begin_copy(std::size_t direction, char* to, const char* from, std::size_t bytes) {
     const bool is_to_device = direction == 0;
     const bool is_direct = direction == within_device || is_pinned(is_to_device ? from : to, bytes);

@@ -48,6 +48,13 @@ class Ranks {
         return choice;
     }
 
+    void begin_again(size_t initial) {
+        for (Learner& learner : learners_) { learner.begin_again(initial); }
+    }
+    void predict(const std::vector<double>& seconds) {
+        for (Learner& learner : learners_) { learner.set_predictions(seconds); }
+    }
+
     double preparation = 1e-3;
     double seconds = 0;
     size_t best() const { return learners_.front().best(); }
@@ -118,6 +125,22 @@ TEST(Learner, NoticesThatTheBestHasBecomeSlow) {
     ranks.truth_[1] = 5e-3;
     for (int i = 0; i < 60000; ++i) { ranks.call(); }
     EXPECT_EQ(ranks.best(), 0U);
+}
+
+TEST(Learner, BeginsAgainWithWhatIsKnownOfOtherCalls) {
+    Ranks ranks(2, {2e-3, 1e-3, 3e-3, 3e-3}, {1e-3, 4e-3, 5e-3, 6e-3}, 1);
+    for (int i = 0; i < 200; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 0U);
+    // Calls of another kind: what was measured does not count any more.
+    ranks.begin_again(2);
+    ranks.truth_ = {9e-3, 9e-3, 2e-3, 1e-3};
+    EXPECT_EQ(ranks.explain().find("predicted"), std::string::npos) << ranks.explain();
+    for (uint64_t i = 1; i < Learner::first_agreement; ++i) { EXPECT_EQ(ranks.call(), 2U); }
+    ranks.predict({8e-3, 8e-3, 2e-3, 1.5e-3});
+    ranks.call(); // they agree after as many calls as at first
+    EXPECT_EQ(ranks.best(), 3U);
+    for (int i = 0; i < 1000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 3U);
 }
 
 TEST(Learner, NothingIsMeasuredOfImpossibleCandidates) {

@@ -291,7 +291,7 @@ TEST(MeasurementJson, WhatIsWrittenIsReadAgain) {
 TEST(MeasurementJson, SaysWhatIsWrongAndWhere) {
     const std::string good = to_json_text(some_measurements());
     EXPECT_EQ(json_complaint_of(good, "\"version\": 1", "\"version\": 7"),
-              "run.json: version: is 7, this library reads 1");
+              "run.json: version: is 7, this library reads up to 2");
     EXPECT_EQ(json_complaint_of(good, "\"seconds\"", "\"ns\""),
               "run.json: units.time: must be seconds");
     EXPECT_EQ(json_complaint_of(good, "\"node\"", "\"rack\""),

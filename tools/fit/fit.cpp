@@ -1,5 +1,6 @@
 #include "tools/fit/fit.hpp"
 
+#include "tools/fit/copy_fit.hpp"
 #include "tools/fit/gap_fit.hpp"
 
 #include <algorithm>
@@ -30,6 +31,13 @@ std::string number(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.3g", value);
     return text;
+}
+
+std::string key_of(const Copy& copy) {
+    std::string key = "copies." + std::string(name_of(copy.direction)) + ".";
+    if (copy.host != HostMemory::pinned) { key += std::string(name_of(copy.host)) + "."; }
+    if (!copy.same_socket) { key += "other_socket."; }
+    return key + std::to_string(copy.processes);
 }
 
 class Fitter {
@@ -212,20 +220,32 @@ class Fitter {
     }
 
     void copies() {
-        std::map<std::tuple<Direction, bool, int>, std::vector<const std::vector<Point>*>> kinds;
-        for (const auto& copy : measured_.copies) {
-            kinds[{copy.direction, !copy.same_socket, copy.processes}].push_back(&copy.points);
+        std::map<std::tuple<HostMemory, Direction, bool, int>,
+                 std::vector<const Measurements::Copies*>>
+            kinds;
+        for (const auto& copies : measured_.copies) {
+            kinds[{copies.host, copies.direction, !copies.same_socket, copies.processes}].push_back(
+                &copies);
         }
         for (const auto& [kind, series] : kinds) {
-            const auto& [direction, other_socket, processes] = kind;
-            std::vector<Point> curve = least(series);
-            if (curve.empty()) { continue; }
-            const std::string key = "copies." + std::string(name_of(direction)) +
-                                    (other_socket ? ".other_socket." : ".") +
-                                    std::to_string(processes);
-            if (processes > 1) { curve = last_regime(key, curve); }
-            result_.table.copies.push_back({direction, !other_socket, processes, line(key, curve)});
+            const auto& [host, direction, other_socket, processes] = kind;
+            copies_of_kind({direction, !other_socket, processes, {}, host, {}}, series);
         }
+    }
+
+    void copies_of_kind(Copy copy, const std::vector<const Measurements::Copies*>& series) {
+        std::vector<const std::vector<Point>*> single;
+        for (const auto* copies : series) {
+            if (copies->in_a_row == 1) { single.push_back(&copies->points); }
+        }
+        std::vector<Point> curve = least(single);
+        if (curve.empty()) { return; }
+        const std::string key = key_of(copy);
+        if (copy.processes > 1) { curve = last_regime(key, curve); }
+        copy.postal = line(key, curve);
+        copy.next = fit_next_copy(series, copy.postal.beta);
+        result_.lines.back().next = copy.next;
+        result_.table.copies.push_back(copy);
     }
 
     /// One rate for all sizes beyond the caches nearest to a core. That the rate is not the same
@@ -302,11 +322,10 @@ std::vector<Parameter> parameters_of(const ModelTable& table) {
         }
     }
     for (const Copy& copy : table.copies) {
-        const std::string key = "copies." + std::string(name_of(copy.direction)) +
-                                (copy.same_socket ? "." : ".other_socket.") +
-                                std::to_string(copy.processes);
+        const std::string key = key_of(copy);
         all.push_back({key + ".alpha", copy.postal.alpha});
         all.push_back({key + ".beta", copy.postal.beta});
+        if (copy.next) { all.push_back({key + ".next", *copy.next}); }
     }
     return all;
 }

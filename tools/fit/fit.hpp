@@ -30,7 +30,8 @@ struct FittedLine {
     LineFit line;
     double first_bytes = 0; ///< smallest size that was used
     double last_bytes = 0;
-    std::optional<double> gap{}; ///< of messages that were sent at the same time
+    std::optional<double> gap{};  ///< of messages that were sent at the same time
+    std::optional<double> next{}; ///< of further copies of a stream
 };
 
 struct FitResult {
@@ -42,7 +43,8 @@ struct FitResult {
 /// A table from measurements, as section 3 of [N] makes it: the least time of all pairs of one
 /// locality at each size; protocols apart; one least-squares line for each.
 ///  - Copies by several processes: the last of the regimes that the sizes show, because without a
-///    multi-process service small copies cost a change of GPU context.
+///    multi-process service small copies cost a change of GPU context. What each further copy of a
+///    stream adds: copy_fit.hpp.
 ///  - Message gap: gap_fit.hpp, from the same processes as the injection limit, or from all where
 ///    these are few.
 ///  - Injection limit: seconds = alpha + node bytes / R_N over rendezvous messages of the processes
@@ -56,8 +58,8 @@ struct FitResult {
 FitResult fit(const Measurements& measurements, const FitOptions& options);
 
 /// A number of a table by its key, as in the file: "paths.host.socket.short.alpha",
-/// "injection.host.seconds_per_byte", "copies.host_to_device.4.beta" (same socket; with
-/// ".other_socket" behind the direction for the other one).
+/// "injection.host.seconds_per_byte", "copies.host_to_device.4.beta" (pinned memory and the same
+/// socket; behind the direction ".arena" and ".other_socket" for the others).
 struct Parameter {
     std::string key;
     double value = 0;

@@ -18,12 +18,16 @@ struct Measurements {
         std::vector<Point> points;
         bool operator==(const Pair&) const = default;
     };
-    /// `processes` copy at the same time to or from one GPU, each `bytes` of the points.
+    /// `processes` copy at the same time to or from one GPU, each `bytes` of the points; with
+    /// Direction::both so many each way.
     struct Copies {
         Direction direction = Direction::host_to_device;
         bool same_socket = true;
         int processes = 1;
         std::vector<Point> points;
+        HostMemory host = HostMemory::pinned;
+        /// Copies of `bytes` that each process gives to a stream before it waits for all of them.
+        int in_a_row = 1;
         bool operator==(const Copies&) const = default;
     };
     /// `processes` of a node each send `bytes` to another node at the same time.

@@ -57,17 +57,30 @@ std::vector<GpuDescription> Gpu::describe() const {
     for (int ordinal = 0; ordinal < devices_; ++ordinal) {
         int device = 0;
         std::array<char, 128> name{};
-        std::array<char, 32> pci_id{};
         size_t memory = 0;
         driver_->check(driver_->device_get(&device, ordinal), "cuDeviceGet");
         driver_->check(driver_->device_name(name.data(), name.size() - 1, device),
                        "cuDeviceGetName");
         driver_->check(driver_->device_memory(&memory, device), "cuDeviceTotalMem");
-        driver_->check(driver_->device_pci_id(pci_id.data(), pci_id.size() - 1, device),
-                       "cuDeviceGetPCIBusId");
-        all.push_back({name.data(), memory, pci_id.data()});
+        all.push_back({name.data(), memory, bus_id(ordinal)});
     }
     return all;
+}
+
+std::string Gpu::bus_id(int device) const {
+    int handle = 0;
+    driver_->check(driver_->device_get(&handle, device), "cuDeviceGet");
+    std::array<char, 32> text{};
+    driver_->check(driver_->device_pci_id(text.data(), static_cast<int>(text.size()), handle),
+                   "cuDeviceGetPCIBusId");
+    return text.data();
+}
+
+int Gpu::find(const std::string& bus_id) const {
+    for (int device = 0; device < devices_; ++device) {
+        if (this->bus_id(device) == bus_id) { return device; }
+    }
+    return -1;
 }
 
 void Gpu::use(int device) {
@@ -91,6 +104,22 @@ void Gpu::copy_to_host(void* to, uint64_t from, size_t bytes) const {
 
 void Gpu::synchronize() const { driver_->check(driver_->synchronize(), "cuCtxSynchronize"); }
 
+void Gpu::begin_to_device(uint64_t to, const void* from, size_t bytes, void* stream) const {
+    driver_->check(driver_->host_to_device_later(to, from, bytes, stream), "cuMemcpyHtoDAsync");
+}
+
+void Gpu::begin_to_host(void* to, uint64_t from, size_t bytes, void* stream) const {
+    driver_->check(driver_->device_to_host_later(to, from, bytes, stream), "cuMemcpyDtoHAsync");
+}
+
+void Gpu::wait(void* stream) const {
+    driver_->check(driver_->stream_synchronize(stream), "cuStreamSynchronize");
+}
+
+void* Gpu::stream_of_thread() {
+    return reinterpret_cast<void*>(uintptr_t{2}); // CU_STREAM_PER_THREAD
+}
+
 DeviceBuffer::DeviceBuffer(Gpu& gpu, size_t bytes, bool is_managed)
     : driver_(*gpu.driver_), context_(driver_.current_context()) {
     constexpr unsigned for_all_streams = 1;
@@ -113,6 +142,25 @@ PinnedBuffer::PinnedBuffer(Gpu& gpu, size_t bytes)
 
 PinnedBuffer::~PinnedBuffer() {
     driver_.release_in(context_, [this] { driver_.free_host(address_); });
+}
+
+ReachableMemory::ReachableMemory(Gpu& gpu, void* address, size_t bytes)
+    : driver_(*gpu.driver_), context_(driver_.current_context()), address_(address) {
+    constexpr unsigned for_all_contexts = 1;
+    driver_.check(driver_.pin(address, bytes, for_all_contexts), "cuMemHostRegister");
+}
+
+ReachableMemory::~ReachableMemory() {
+    driver_.release_in(context_, [this] { driver_.unpin(address_); });
+}
+
+Stream::Stream(Gpu& gpu) : driver_(*gpu.driver_), context_(driver_.current_context()) {
+    constexpr unsigned does_not_wait = 1;
+    driver_.check(driver_.stream_create(&handle_, does_not_wait), "cuStreamCreate");
+}
+
+Stream::~Stream() {
+    driver_.release_in(context_, [this] { driver_.stream_destroy(handle_); });
 }
 
 } // namespace nodeaware::tool

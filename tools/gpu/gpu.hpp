@@ -40,16 +40,29 @@ class Gpu {
     int devices() const { return devices_; }
     /// Uses none of them. Throws GpuError.
     std::vector<GpuDescription> describe() const;
+    /// Which device of the machine that is, for all processes the same: "0000:3B:00.0". Throws
+    /// GpuError.
+    std::string bus_id(int device) const;
+    /// The device by that; -1: this process does not see it. Throws GpuError.
+    int find(const std::string& bus_id) const;
     /// What follows is done on this device. Throws GpuError.
     void use(int device);
     /// These wait until the copy is done. Throw GpuError.
     void copy_to_device(uint64_t to, const void* from, size_t bytes) const;
     void copy_to_host(void* to, uint64_t from, size_t bytes) const;
     void synchronize() const;
+    /// These are done when wait() for their stream has returned. Throw GpuError.
+    void begin_to_device(uint64_t to, const void* from, size_t bytes, void* stream) const;
+    void begin_to_host(void* to, uint64_t from, size_t bytes, void* stream) const;
+    void wait(void* stream) const;
+    /// The one of this thread, in which the library copies.
+    static void* stream_of_thread();
 
   private:
     friend class DeviceBuffer;
     friend class PinnedBuffer;
+    friend class ReachableMemory;
+    friend class Stream;
 
     std::unique_ptr<CudaDriver> driver_;
     int devices_ = 0;
@@ -89,6 +102,36 @@ class PinnedBuffer {
     CudaDriver& driver_;
     void* context_;
     void* address_ = nullptr;
+};
+
+/// Memory of somebody else, which the device in use reads and writes itself meanwhile: as the
+/// library does with memory that processes share. Throws GpuError.
+class ReachableMemory {
+  public:
+    ReachableMemory(Gpu& gpu, void* address, size_t bytes);
+    ~ReachableMemory();
+    ReachableMemory(const ReachableMemory&) = delete;
+    ReachableMemory& operator=(const ReachableMemory&) = delete;
+
+  private:
+    CudaDriver& driver_;
+    void* context_;
+    void* address_;
+};
+
+/// A stream of the device in use that waits for no other. Throws GpuError.
+class Stream {
+  public:
+    explicit Stream(Gpu& gpu);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    void* handle() const { return handle_; }
+
+  private:
+    CudaDriver& driver_;
+    void* context_;
+    void* handle_ = nullptr;
 };
 
 } // namespace nodeaware::tool

@@ -317,11 +317,8 @@ class Benchmarks {
             return;
         }
         gpus_ = static_cast<int>(job_.most(gpu_.devices()));
-        for (const Direction direction : {Direction::host_to_device, Direction::device_to_host}) {
-            for (auto& copies : gpu_.copies(direction, repeats_)) {
-                found_.copies.push_back(std::move(copies));
-            }
-        }
+        found_.copies = gpu_.copies(repeats_);
+        notes_.insert(notes_.end(), gpu_.notes().begin(), gpu_.notes().end());
         device_ping_pongs();
         gpu_.release();
     }

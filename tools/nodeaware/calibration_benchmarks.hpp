@@ -35,8 +35,8 @@ size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings
 /// On a slow network (an emulated one has milliseconds per message) the time limit ends the
 /// repeats, and sizes that a first pass finds too long are left out.
 ///
-/// GPU: copies by several processes of the first node are to and from its first GPU; messages
-/// between GPUs are measured where the MPI says that it is device-aware.
+/// GPU: copies by several processes of the first node are to and from its first GPU (see
+/// GpuCopies); messages between GPUs are measured where the MPI says that it is device-aware.
 Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu);
 
 } // namespace nodeaware::tool

@@ -13,6 +13,7 @@ namespace nodeaware::tool {
 struct Case {
     int count = 1;
     size_t bytes = 0;
+    int in_a_row = 1; ///< copies of each process, for which it waits together
 };
 
 /// Does it `iterations` times; seconds of one time on the rank that holds the watch, 0 on others.

@@ -62,6 +62,12 @@ class Pair {
     PairTraffic pair_;
 };
 
+Costs costs_for(const ModelTable& table, const ExplainedPattern& pattern) {
+    const Costs costs = costs_of(table, ranks_per_device(table, pattern.ppn));
+    if (pattern.memory == "host") { return costs; }
+    return costs.with_devices(pattern.memory == "device-aware");
+}
+
 /// A candidate and what it does.
 struct Explained {
     std::string name;
@@ -114,7 +120,8 @@ ordered_json to_json(const ModelTable& table, const ExplainedPattern& pattern,
                           {{"nodes", pattern.nodes},
                            {"ppn", pattern.ppn},
                            {"messages", pattern.messages},
-                           {"bytes", pattern.bytes}}},
+                           {"bytes", pattern.bytes},
+                           {"memory", pattern.memory}}},
                          {"candidates", ordered_json::array()}};
     for (const Explained& row : rows) {
         json["candidates"].push_back({{"strategy", row.name},
@@ -136,17 +143,17 @@ void explain(const ModelTable& table, const ExplainedPattern& pattern, bool as_j
         int64_t{pattern.nodes} * pattern.ppn > most_messages) {
         throw TableError("--explain: too many messages or processes");
     }
-    const Costs costs = costs_of(table);
+    const Costs costs = costs_for(table, pattern);
     const Pair pair(pattern);
     const std::vector<Explained> rows = explained(pair.traffic(), costs);
     if (as_json) {
         std::printf("%s\n", to_json(table, pattern, rows, costs).dump(2).c_str());
         return;
     }
-    std::printf("table %s; %zu messages of %" PRIu64 " bytes from one node to another; seconds for "
-                "all %d other nodes\n",
+    std::printf("table %s; %zu messages of %" PRIu64 " bytes from one node to another, memory: %s; "
+                "seconds for all %d other nodes\n",
                 table.name.c_str(), pair.traffic().messages.size(), pattern.bytes,
-                pattern.nodes - 1);
+                pattern.memory.c_str(), pattern.nodes - 1);
     std::printf("%-12s %9s %12s %12s %12s  %s\n", "", "messages", "largest B", "copied B",
                 "seconds", "");
     for (const Explained& row : rows) {

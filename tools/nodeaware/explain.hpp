@@ -3,6 +3,7 @@
 #include "tuning/model_table.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace nodeaware::tool {
 
@@ -13,7 +14,11 @@ struct ExplainedPattern {
     int ppn = 4;
     int64_t messages = 0; ///< dealt out evenly over the other nodes' processes; 0: one to each
     uint64_t bytes = 1024;
+    std::string memory = "host"; ///< of explained_memories
 };
+
+/// Where the messages begin and end: devices that the MPI does not know, or does.
+inline constexpr const char* explained_memories[] = {"host", "device", "device-aware"};
 
 /// Prints what the forecast, by which strategy `auto` begins, says of the candidates for one node
 /// pair, cheapest first, and by how much each other one is worse. Throws TableError.

@@ -27,6 +27,7 @@ ordered_json to_json(const FittedLine& line) {
                          {"rms_seconds", line.line.rms_seconds},
                          {"rms_relative", line.line.rms_relative}};
     if (line.gap) { json["gap"] = *line.gap; }
+    if (line.next) { json["next"] = *line.next; }
     return json;
 }
 
@@ -54,6 +55,7 @@ void print_lines(const FitResult& result) {
                     line.last_bytes, line.line.r_squared, line.line.rms_seconds,
                     100 * line.line.rms_relative);
         if (line.gap) { std::printf("  gap %.3e s", *line.gap); }
+        if (line.next) { std::printf("  next %.3e s", *line.next); }
         std::printf("\n");
     }
 }

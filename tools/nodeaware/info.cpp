@@ -6,6 +6,7 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/documentation.hpp"
 #include "tools/nodeaware/info_gpus.hpp"
+#include "tools/nodeaware/info_model.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -142,6 +143,7 @@ void print_text(const Json& info) {
     for (const Json& complaint : info["complaints"]) {
         std::printf("  ! %s\n", complaint.get<std::string>().c_str());
     }
+    print_model(info["model"]);
     print_list("Strategies", info["strategies"]);
     std::printf("\nOperations\n ");
     for (const Json& operation : info["operations"]) {
@@ -177,6 +179,7 @@ void show_info(bool as_json) {
     if (in_job) { MPI_Finalize(); }
     info["options"] = describe_options();
     info["complaints"] = read_options(process_environment()).complaints;
+    info["model"] = describe_model();
     info["strategies"] = describe_strategies();
     info["operations"] = operation_names;
     if (rank != 0) { return; }

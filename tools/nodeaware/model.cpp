@@ -169,6 +169,14 @@ void add_pattern(CLI::App& command, Arguments& arguments) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber)
         ->needs(explain);
+    command
+        .add_option("--memory", pattern.memory,
+                    "Where messages begin and end: on hosts, on devices, or on devices that the "
+                    "MPI knows")
+        ->capture_default_str()
+        ->check(CLI::IsMember(
+            std::vector<std::string>(std::begin(explained_memories), std::end(explained_memories))))
+        ->needs(explain);
 }
 
 } // namespace
