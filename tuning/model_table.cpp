@@ -76,7 +76,7 @@ const Path& path_of(const ModelTable& table, Memory memory, Locality locality) {
     return *path;
 }
 
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes) {
+Postal copy_of(const ModelTable& table, Direction direction, int processes) {
     const Copy* best = nullptr;
     for (const Copy& copy : table.copies) {
         if (copy.direction != direction || !copy.same_socket) { continue; }
@@ -88,7 +88,8 @@ const Postal& copy_of(const ModelTable& table, Direction direction, int processe
         throw TableError("model table " + table.name + " has no copies " +
                          std::string(name_of(direction)) + " on the same socket");
     }
-    return best->postal;
+    const double sharing = std::max(1.0, static_cast<double>(processes) / best->processes);
+    return {best->postal.alpha, best->postal.beta * sharing};
 }
 
 } // namespace nodeaware::tuning

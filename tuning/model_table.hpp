@@ -124,8 +124,9 @@ bool has_paths(const ModelTable& table, Memory memory);
 /// TableError, which names the table and the path, where there is none.
 const Path& path_of(const ModelTable& table, Memory memory, Locality locality);
 
-/// Copying parameters (same socket) measured with the number of processes nearest to `processes`.
-/// Throws TableError where the table has no copies.
-const Postal& copy_of(const ModelTable& table, Direction direction, int processes);
+/// Copying parameters (same socket) of each of `processes` that copy at the same time: those that
+/// were measured with the number of processes nearest to it. More than these share what these got
+/// of the one link to the GPU. Throws TableError where the table has no copies.
+Postal copy_of(const ModelTable& table, Direction direction, int processes);
 
 } // namespace nodeaware::tuning
