@@ -68,6 +68,7 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
         }
         operation.request = *request;
         operation.types = std::move(types);
+        show(operation, exchange);
         operation.exchange.emplace(std::move(context), std::move(exchange), MPI_SUCCESS);
     } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "nonblocking operation"); }
     begin_last();
@@ -77,6 +78,13 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
 Nonblocking::UnderWay& Nonblocking::add(const CallRecord& record, MPI_Comm comm) {
     under_way_.push_back(std::make_unique<UnderWay>(record, comm));
     return *under_way_.back();
+}
+
+/// To profilers.
+void Nonblocking::show(UnderWay& operation, const Exchange& exchange) {
+    if (!ranges::are_on) { return; }
+    operation.range.open(name_of(operation.record.operation), operation.record.strategy->name,
+                         exchange.bytes_sent());
 }
 
 /// With the lock held. Operations that began before are left alone, as there may be many; unless
@@ -141,6 +149,7 @@ void Nonblocking::start(MPI_Request request, Persistent& persistent) {
     }
     operation.request = request;
     operation.persistent = &persistent;
+    show(operation, exchange);
     operation.exchange.emplace(persistent.context, std::move(exchange), error);
     begin_last();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/collectives/pending_exchange.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/job/report.hpp"
 #include "runtime/progress/progress.hpp"
 #include "runtime/requests/requests.hpp"
@@ -73,11 +74,13 @@ class Nonblocking : public WorkSource {
         MPI_Comm comm;                          ///< of the application
         const Persistent* persistent = nullptr; ///< nullptr: a generalized request
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+        ranges::LongRange range;
         UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
     };
 
     bool is_under_way(MPI_Request request) const;
     UnderWay& add(const CallRecord& record, MPI_Comm comm);
+    static void show(UnderWay& operation, const Exchange& exchange);
     void begin_last();
     void advance_locked();
     void finish(UnderWay& operation);

@@ -2,6 +2,7 @@
 
 #include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/mpi/mpi.hpp"
 
 #include <array>
@@ -129,19 +130,23 @@ void* Copies::context_of(const Place& place) {
 }
 
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
+    const ranges::Range range("copy", "to host", bytes);
     check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
+    const ranges::Range range("copy", "to device", bytes);
     check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
+    const ranges::Range range("copy", "within device", bytes);
     check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
           "cuMemcpyDtoDAsync");
 }
 
 void Copies::finish() {
+    const ranges::Range range("wait", "for copies", 0);
     check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
 }
 
