@@ -67,6 +67,7 @@ Result result_of(const Topology& topology, const std::vector<NodeMessage>& messa
     const Costs costs;
     const auto of_nodes = [&] {
         std::vector<NodeLoad> loads;
+        loads.reserve(static_cast<size_t>(topology.nodes()));
         for (int node = 0; node < topology.nodes(); ++node) {
             loads.emplace_back(static_cast<size_t>(topology.ranks_on(node)), costs);
         }

@@ -23,7 +23,7 @@ namespace nodeaware::test {
 
 namespace {
 
-constexpr uint64_t default_cap = 60 * 1024;
+constexpr uint64_t default_cap = 60 << 10;
 
 Topology cluster(int nodes, int ranks) {
     std::vector<int> names;

@@ -178,8 +178,9 @@ CurveTable figure_4(const ModelTable& table, const FigureInput& input,
     needs.check(4);
     // All of them first, for it counts as the least of equal times.
     std::vector<int> sharers = {processes};
-    for (int count = std::bit_floor(static_cast<unsigned>(processes - 1)); count > 0; count /= 2) {
-        sharers.push_back(count);
+    for (unsigned count = std::bit_floor(static_cast<unsigned>(processes - 1)); count > 0;
+         count /= 2) {
+        sharers.push_back(static_cast<int>(count));
     }
     CurveTable result = titled(table, 4, "data between two nodes, split over PPN processes");
     for (size_t i = 0; i < sharers.size(); ++i) {
