@@ -38,16 +38,31 @@ int distance(const Topology& topology, int from, int to) {
     return (to - from - 1 + topology.nodes()) % topology.nodes();
 }
 
+namespace {
+
+/// Where the pieces between `node` and `other` begin among the ranks of `node`.
+size_t first_turn(const Topology& topology, int node, int other) {
+    const int ranks = topology.ranks_on(node);
+    const int others = topology.nodes() - 1;
+    const int steps = distance(topology, node, other);
+    if (ranks <= others) { return static_cast<size_t>(steps); }
+    return static_cast<size_t>(int64_t{steps} * ranks / others);
+}
+
+} // namespace
+
 int sender_of(const PairTraffic& pair, int i) {
     const auto& ranks = pair.topology->ranks_of(pair.source_node);
-    const int turn = distance(*pair.topology, pair.source_node, pair.destination_node) + i;
-    return ranks[ranks.size() - 1 - static_cast<size_t>(turn) % ranks.size()];
+    const size_t turn = first_turn(*pair.topology, pair.source_node, pair.destination_node) +
+                        static_cast<size_t>(i);
+    return ranks[ranks.size() - 1 - turn % ranks.size()];
 }
 
 int receiver_of(const PairTraffic& pair, int i) {
     const auto& ranks = pair.topology->ranks_of(pair.destination_node);
-    const int turn = distance(*pair.topology, pair.destination_node, pair.source_node) + i;
-    return ranks[static_cast<size_t>(turn) % ranks.size()];
+    const size_t turn = first_turn(*pair.topology, pair.destination_node, pair.source_node) +
+                        static_cast<size_t>(i);
+    return ranks[turn % ranks.size()];
 }
 
 void deal_pieces(const PairTraffic& pair, std::span<const uint32_t> blocks, uint64_t count,

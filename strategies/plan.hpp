@@ -57,7 +57,9 @@ int distance(const Topology& topology, int from, int to);
 
 /// The rank of the sending (receiving) node that handles the i-th piece of a pair: senders are
 /// dealt out from the last local rank, receivers from the first, so that a rank with little to
-/// receive sends (Algorithm 1, line 18).
+/// receive sends (Algorithm 1, line 18). Pairs begin at different ranks, and where a node has more
+/// ranks than others to exchange with, as far from each other as its ranks allow: several pieces
+/// of a pair then do not fall upon ranks that the next pair has, too.
 int sender_of(const PairTraffic& pair, int i);
 int receiver_of(const PairTraffic& pair, int i);
 
@@ -69,7 +71,8 @@ void deal_pieces(const PairTraffic& pair, std::span<const uint32_t> blocks, uint
 /// Number of pieces for `bytes` bytes between the two nodes of the pair: no piece above
 /// `message_cap` bytes, but never more pieces than the larger of the two nodes has ranks; then the
 /// cap is raised to bytes/ranks (Algorithm 1, lines 12-17, applied to what both nodes know: the
-/// total that enters the receiving node from elsewhere is unknown to the sender).
+/// total that enters the receiving node from elsewhere is unknown to the sender; split.cpp says
+/// what that costs).
 uint64_t pieces_under_cap(const PairTraffic& pair, uint64_t bytes, uint64_t message_cap);
 
 } // namespace nodeaware

@@ -43,12 +43,13 @@ AlltoallvTimes alltoallv_paths(const ModelTable& table, const AlltoallvInput& in
     const double copied = received * (1 - input.duplicate_fraction);
     const int shares = input.processes_per_gpu;
     // With more processes than messages each process still sends one, of a smaller part.
-    const double part_messages = std::max(1.0, input.messages / shares);
+    const double part_messages =
+        input.shares_each_message ? input.messages : std::max(1.0, input.messages / shares);
     const double part_bytes = received / shares / part_messages;
     const Term shared =
         exchange(table, Memory::host, input.gpus_per_node * shares, part_messages, part_bytes);
     AlltoallvTimes times;
-    if (has_paths(table, Memory::device)) {
+    if (!table.path(Memory::device, Locality::network).empty()) {
         times.device_aware = {exchange(table, Memory::device, input.gpus_per_node, input.messages,
                                        input.bytes_per_message)};
     }

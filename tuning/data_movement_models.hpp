@@ -21,6 +21,9 @@ struct AlltoallvInput {
     /// Part of the bytes that are sent several times, 0 to 1: they are copied from the GPU only
     /// once (section V).
     double duplicate_fraction = 0;
+    /// The cores of a GPU share each message (MPI_Alltoall as section VI tests it: as many messages
+    /// of each core, of bytes/p), not the messages (MPI_Alltoallv).
+    bool shares_each_message = false;
 };
 
 /// The four paths of section VI, each as the sum of its terms. The section describes them in words;
@@ -37,6 +40,7 @@ struct AlltoallvTimes {
 /// Extra message: as 3-step, but after the copy the CPU sends each of its p - 1 partners on the
 /// socket an equal part, all p send messages/p, and the parts go back the same way.
 /// Duplicate device pointers: all p processes copy bytes/p at the same time and send messages/p.
+/// The first is empty where the table has no messages of device memory between nodes.
 AlltoallvTimes alltoallv_paths(const ModelTable& table, const AlltoallvInput& input);
 
 double sum_of(const std::vector<Term>& terms);

@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/mpi_transport.hpp"
 #include "runtime/job/log.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/memory/copied_together.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
@@ -132,6 +133,8 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
 
 int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
             CallRecord& record) {
+    const ranges::Range range(name_of(exchange.operation), selected.strategy->name,
+                              ranges::are_on ? exchange.bytes_sent() : 0);
     int code = MPI_SUCCESS;
     try {
         const CompletionErrorsReturn errors_return;

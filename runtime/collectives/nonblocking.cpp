@@ -40,6 +40,7 @@ void Nonblocking::begin(std::shared_ptr<NonblockingContext> context, Exchange ex
         auto types = std::make_unique<KeptTypes>(exchange);
         UnderWay& operation = add_generalized(record, comm, request);
         operation.types = std::move(types);
+        show(operation, exchange);
         const DeviceCounting counting(operation.record.device);
         operation.exchange.emplace(std::move(context), std::move(exchange), MPI_SUCCESS);
     } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "nonblocking operation"); }
@@ -88,6 +89,13 @@ int Nonblocking::begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin
     mpi.Wait(request, MPI_STATUS_IGNORE);
     std::erase_if(under_way_, [&](const auto& one) { return one.get() == &operation; });
     return code;
+}
+
+/// To profilers.
+void Nonblocking::show(UnderWay& operation, const Exchange& exchange) {
+    if (!ranges::are_on) { return; }
+    operation.range.open(name_of(operation.record.operation), operation.record.strategy->name,
+                         exchange.bytes_sent());
 }
 
 /// With the lock held. Operations that began before are left alone, as there may be many; unless
@@ -182,6 +190,7 @@ void Nonblocking::begin_again(UnderWay& operation, Persistent& persistent) {
     } catch (const MpiError& failure) { error = failure.code; } catch (const std::bad_alloc&) {
         error = MPI_ERR_NO_MEM;
     }
+    show(operation, exchange);
     operation.exchange.emplace(persistent.context, std::move(exchange), error);
 }
 

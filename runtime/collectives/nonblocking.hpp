@@ -3,6 +3,7 @@
 #include "runtime/collectives/exchange_on_host.hpp"
 #include "runtime/collectives/kept_types.hpp"
 #include "runtime/collectives/pending_exchange.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/job/report.hpp"
 #include "runtime/progress/progress.hpp"
 #include "runtime/requests/requests.hpp"
@@ -71,6 +72,7 @@ class Nonblocking : public WorkSource {
         MPI_Comm comm;                          ///< of the application
         const Persistent* persistent = nullptr; ///< nullptr: a generalized request
         std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+        ranges::LongRange range;
         UnderWay(const CallRecord& begun, MPI_Comm called_on) : record(begun), comm(called_on) {}
         bool progress() {
             const DeviceCounting counting(record.device);
@@ -85,6 +87,7 @@ class Nonblocking : public WorkSource {
     UnderWay& add(const CallRecord& record, MPI_Comm comm);
     UnderWay& add_generalized(const CallRecord& record, MPI_Comm comm, MPI_Request* request);
     void keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm, MPI_Request* request);
+    static void show(UnderWay& operation, const Exchange& exchange);
     void begin_last();
     void advance_locked();
     void finish(UnderWay& operation);

@@ -6,6 +6,7 @@
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/progress/activity.hpp"
@@ -177,6 +178,11 @@ int end(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
     return MPI_SUCCESS;
 }
 
+void open_ranges(const World& world) {
+    if (!world.options.nvtx || ranges::turn_on() || world.rank != 0) { return; }
+    log(LogLevel::warn, "NODEAWARE_NVTX: this build has no NVTX, so no ranges");
+}
+
 bool start(void (*then)()) {
     try {
         World world = World::discover();
@@ -186,6 +192,7 @@ bool start(void (*then)()) {
         library = new Library(std::move(world));
         device::set_mpi_awareness(library->world.options.device_aware);
         library->report.open(library->world);
+        open_ranges(library->world);
         contexts::prepare(MPI_COMM_WORLD);
         int keyval = MPI_KEYVAL_INVALID;
         MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, end, &keyval, nullptr);

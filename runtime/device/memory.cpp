@@ -3,6 +3,7 @@
 #include "runtime/device/driver.hpp"
 #include "runtime/job/device_counts.hpp"
 #include "runtime/job/log.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/mpi/mpi.hpp"
 
 #include <array>
@@ -156,22 +157,26 @@ void* Copies::context_of(const Place& place) {
 }
 
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
+    const ranges::Range range("copy", "to host", bytes);
     check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
     DeviceCounting::add({.to_host = bytes, .copies = 1, .unpinned = unpinned(to, bytes)});
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
+    const ranges::Range range("copy", "to device", bytes);
     check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
     DeviceCounting::add({.to_device = bytes, .copies = 1, .unpinned = unpinned(from, bytes)});
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
+    const ranges::Range range("copy", "within device", bytes);
     check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
           "cuMemcpyDtoDAsync");
     DeviceCounting::add({.within = bytes, .copies = 1});
 }
 
 void Copies::finish() {
+    const ranges::Range range("wait", "for copies", 0);
     check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
 }
 

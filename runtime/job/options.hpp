@@ -44,6 +44,7 @@ struct Options {
     std::string log_file;
     bool report = false;
     std::string trace;
+    bool nvtx = false; ///< ranges.hpp
     bool strict = false;
     double batch_timeout = -1; ///< seconds; negative: from the model
 

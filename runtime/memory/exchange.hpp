@@ -22,6 +22,12 @@ struct Exchange {
     int error = MPI_SUCCESS;       ///< of staging: what is sent is not right, and others wait
 
     void clear();
+    /// All that this rank sends.
+    uint64_t bytes_sent() const {
+        uint64_t bytes = 0;
+        for (const Outgoing& message : traffic.outgoing) { bytes += message.bytes; }
+        return bytes;
+    }
 };
 
 } // namespace nodeaware

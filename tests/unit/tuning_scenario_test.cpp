@@ -1,9 +1,10 @@
-#include "tools/models/scenario_text.hpp"
+#include "tools/models/scenario.hpp"
 #include "tools/models/svg_plot.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning_toy_table.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>
@@ -224,28 +225,32 @@ TEST(Scenario, OnAMachineWithoutGpusHasHostCurvesWithoutCopies) {
     EXPECT_TRUE(points[0].seconds[0]);
     EXPECT_FALSE(points[0].seconds[1]);
     EXPECT_TRUE(points[0].seconds[8]);
-    EXPECT_NE(to_csv(points).find(",,"), std::string::npos);
+    EXPECT_NE(to_csv(curve_table(find_table("blue-waters"), {}, points)).find(",,"),
+              std::string::npos);
 }
 
 TEST(ScenarioText, TextCsvAndJson) {
     const ModelTable table = find_table("lassen-spectrum");
-    const auto points = evaluate(table, {.messages = 32, .nodes = 4}, {8, 32768});
-    const std::string csv = to_csv(points);
+    const Scenario scenario{.messages = 32, .nodes = 4};
+    const CurveTable table_of_curves =
+        curve_table(table, scenario, evaluate(table, scenario, {8, 32768}));
+    const std::string csv = to_csv(table_of_curves);
     EXPECT_EQ(count_of(csv, "\n"), 3U);
     EXPECT_TRUE(csv.starts_with("bytes,standard_staged,standard_device,"));
-    EXPECT_NE(csv.find(",three_step_staged\n"), std::string::npos);
-    EXPECT_TRUE(csv.ends_with(",standard_device\n"));
-    const std::string text = to_text(points);
+    EXPECT_NE(csv.find(",three_step_staged,"), std::string::npos);
+    EXPECT_TRUE(csv.ends_with(",standard_device,two_step_one_device\n"));
+    const std::string text = to_text(table_of_curves);
     EXPECT_EQ(count_of(text, "* "), 2U);
-    EXPECT_NE(text.find("  Standard, device-aware\n"), std::string::npos);
-    const std::string json = to_json_text(table, {}, points);
+    EXPECT_TRUE(text.ends_with("  standard_device  two_step_one_device\n"));
+    const std::string json = to_json_text({{"table", table.name}}, table_of_curves);
     EXPECT_NE(json.find("\"winner\": \"standard_device\""), std::string::npos);
+    EXPECT_NE(json.find("\"table\": \"lassen-spectrum\""), std::string::npos);
 }
 
 TEST(SvgPlot, DrawsEveryLineAndMark) {
     const ModelTable table = find_table("lassen-spectrum");
     const auto points = evaluate(table, {}, parse_sizes("1:1024"));
-    const std::string svg = to_svg(table, {}, points);
+    const std::string svg = to_svg(curve_table(table, {}, points));
     EXPECT_TRUE(svg.starts_with("<svg "));
     EXPECT_TRUE(svg.ends_with("</svg>\n"));
     EXPECT_EQ(count_of(svg, "<polyline"), curves.size());
@@ -259,7 +264,7 @@ TEST(SvgPlot, DrawsEveryLineAndMark) {
 
 TEST(SvgPlot, AxesAreLogarithmic) {
     const Plot plot{
-        "a < b & c", "x", "y", {{"line", false, false, 0, {{1, 1}, {10, 10}, {100, 100}}}}};
+        "a < b & c", "x", "y", "", {{"line", false, false, 0, {{1, 1}, {10, 10}, {100, 100}}}}};
     const std::string svg = to_svg(plot);
     // The plot area starts at (90, 50) and is 620 x 440: decades are 310 and 220 apart.
     EXPECT_NE(svg.find("points='90.0,490.0 400.0,270.0 710.0,50.0 '"), std::string::npos) << svg;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <stdexcept>
 
@@ -208,6 +209,29 @@ std::vector<ScenarioPoint> evaluate(const ModelTable& table, const Scenario& sce
         points.push_back(point);
     }
     return points;
+}
+
+CurveTable curve_table(const ModelTable& table, const Scenario& scenario,
+                       const std::vector<ScenarioPoint>& points) {
+    char title[160];
+    std::snprintf(title, sizeof title,
+                  ": %g messages from one node to %g nodes, %g %% duplicate data",
+                  scenario.messages, scenario.nodes, 100 * scenario.duplicate_fraction);
+    CurveTable result{table.name + title, "least time", {}, {"winner", "overall_winner"}, {}};
+    for (const Curve& curve : curves) {
+        result.curves.push_back({std::string(curve.key), std::string(curve.label),
+                                 curve.device_aware, curve.best_case, curve.colour});
+    }
+    for (const ScenarioPoint& point : points) {
+        CurveTable::Row row{point.bytes,
+                            {point.seconds.begin(), point.seconds.end()},
+                            std::vector<bool>(curves.size()),
+                            {{{}, std::string(curves[point.winner].key)},
+                             {{}, std::string(curves[point.overall_winner].key)}}};
+        row.marked[point.winner] = true;
+        result.rows.push_back(std::move(row));
+    }
+    return result;
 }
 
 } // namespace nodeaware::tuning

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tuning/model_table.hpp"
+#include "tools/models/curve_table.hpp"
 
 #include <array>
 #include <optional>
@@ -74,5 +74,10 @@ struct ScenarioPoint {
 /// Curves whose parameters the table lacks are absent; throws TableError where all would be.
 std::vector<ScenarioPoint> evaluate(const ModelTable& table, const Scenario& scenario,
                                     const std::vector<double>& sizes);
+
+/// The figure: staged solid, device-aware dashed, the least time of each size marked; the columns
+/// "winner" (best cases apart) and "overall_winner".
+CurveTable curve_table(const ModelTable& table, const Scenario& scenario,
+                       const std::vector<ScenarioPoint>& points);
 
 } // namespace nodeaware::tuning

@@ -125,10 +125,11 @@ std::string legend(const Plot& plot) {
             format("<text x='%.1f' y='%.1f'>", x + 42, y + 5) + escaped(line.label) + "</text>\n";
         y += 22;
     }
+    if (plot.mark_label.empty()) { return svg; }
     svg += format("<circle cx='%.1f' cy='%.1f' r='5' fill='white' stroke='black' "
-                  "stroke-width='2'/>\n<text x='%.1f' y='%.1f'>least time</text>\n",
+                  "stroke-width='2'/>\n<text x='%.1f' y='%.1f'>",
                   x + 17, y, x + 42, y + 5);
-    return svg;
+    return svg + escaped(plot.mark_label) + "</text>\n";
 }
 
 } // namespace

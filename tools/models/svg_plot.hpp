@@ -24,6 +24,7 @@ struct Plot {
     std::string title;
     std::string x_label;
     std::string y_label;
+    std::string mark_label; ///< what circles say, for the legend; empty: there are none
     std::vector<PlotLine> lines;
 };
 

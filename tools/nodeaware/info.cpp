@@ -1,5 +1,6 @@
 #include "runtime/job/machine.hpp"
 #include "runtime/job/options.hpp"
+#include "runtime/job/ranges.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/mpi/mpi.hpp"
 #include "strategies/topology.hpp"
@@ -117,6 +118,7 @@ void print_text(const Json& info) {
     std::printf("nodeaware %s\n", info["version"].get<std::string>().c_str());
     std::printf("MPI       %s\n", info["build"]["mpi"].get<std::string>().c_str());
     std::printf("CUDA      %s\n", info["cuda"].get<std::string>().c_str());
+    std::printf("NVTX      %s\n", info["build"]["nvtx"].get<std::string>().c_str());
     const Json& machine = info["machine"];
     fmt::print("machine   {} sockets, {} NUMA nodes, {} cores, {} hardware threads; this process "
                "may use {}\n",
@@ -162,7 +164,7 @@ struct Form {
 void show_info(bool as_json) {
     Json info;
     info["version"] = NODEAWARE_VERSION;
-    info["build"] = {{"mpi", mpi_version()}};
+    info["build"] = {{"mpi", mpi_version()}, {"nvtx", ranges::are_built() ? "yes" : "none"}};
     const MachineDescription machine = describe_machine();
     info["machine"] = describe(machine);
     const bool in_job = is_under_a_launcher();

@@ -1,4 +1,5 @@
-#include "tools/models/scenario_text.hpp"
+#include "tools/models/figures.hpp"
+#include "tools/models/scenario.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/text_file.hpp"
@@ -21,6 +22,9 @@ struct Arguments {
     std::string table = std::string(default_table_name);
     Table6Input input;
     std::string scenario;
+    std::string kernel;
+    int figure = 0; ///< 0: the last one of the kernel
+    FigureInput figure_input;
     std::string sizes = "1:1048576";
     std::string svg;
     bool json = false;
@@ -95,14 +99,46 @@ void show_compositions(const ModelTable& table, const Arguments& arguments) {
     std::printf("%s\n", json.dump(2).c_str());
 }
 
+ordered_json to_json(const Scenario& scenario) {
+    return {{"messages", scenario.messages},
+            {"nodes", scenario.nodes},
+            {"dup", scenario.duplicate_fraction},
+            {"gps", scenario.gps},
+            {"ppn", scenario.ppn},
+            {"ppg", scenario.ppg}};
+}
+
+/// `head`: what JSON says of where the curves are from.
+void show_curves(const CurveTable& curves, const ordered_json& head, const Arguments& arguments) {
+    if (!arguments.svg.empty()) { write_text_file(arguments.svg, to_svg(curves)); }
+    const std::string text = arguments.json  ? to_json_text(head, curves)
+                             : arguments.csv ? to_csv(curves)
+                                             : to_text(curves);
+    std::fputs(text.c_str(), stdout);
+}
+
 void show_scenario(const ModelTable& table, const Arguments& arguments) {
     const Scenario scenario = parse_scenario(arguments.scenario);
     const auto points = evaluate(table, scenario, parse_sizes(arguments.sizes));
-    if (!arguments.svg.empty()) { write_text_file(arguments.svg, to_svg(table, scenario, points)); }
-    const std::string text = arguments.json  ? to_json_text(table, scenario, points)
-                             : arguments.csv ? to_csv(points)
-                                             : to_text(points);
-    std::fputs(text.c_str(), stdout);
+    show_curves(curve_table(table, scenario, points),
+                {{"table", table.name}, {"scenario", to_json(scenario)}}, arguments);
+}
+
+void show_figure(const ModelTable& table, const Arguments& arguments) {
+    const int last = arguments.kernel == "copies" ? last_figure - 1 : last_figure;
+    const int number = arguments.figure == 0 ? last : arguments.figure;
+    if (!is_of_kernel(number, arguments.kernel)) {
+        throw std::invalid_argument("figure " + std::to_string(number) + " is not of --kernel " +
+                                    arguments.kernel);
+    }
+    const CurveTable curves =
+        figure(table, number, arguments.figure_input, parse_sizes(arguments.sizes));
+    show_curves(curves,
+                {{"table", table.name},
+                 {"kernel", arguments.kernel},
+                 {"figure", number},
+                 {"title", curves.title}},
+                arguments);
 }
 
 void run(const Arguments& arguments, bool has_parameters) {
@@ -119,11 +155,13 @@ void run(const Arguments& arguments, bool has_parameters) {
         explain(table, arguments.pattern, arguments.json);
     } else if (!arguments.scenario.empty()) {
         show_scenario(table, arguments);
+    } else if (!arguments.kernel.empty()) {
+        show_figure(table, arguments);
     } else if (has_parameters) {
         show_compositions(table, arguments);
     } else {
         throw CLI::RequiredError(
-            "--s-proc, --s-node and --s-node-node, or --scenario, or --explain,");
+            "--s-proc, --s-node and --s-node-node, or --scenario, or --kernel, or --explain,");
     }
 }
 
@@ -143,9 +181,14 @@ void add_parameters(CLI::App& command, Table6Input& input) {
     add("--m-proc", input.m_proc,
         "Messages of the busiest process in standard communication (0: as --m-proc-node)")
         ->check(CLI::NonNegativeNumber);
-    add("--gps", input.gps, "GPUs per socket")->check(CLI::PositiveNumber);
+    add("--gps", input.gps,
+        "GPUs per socket (of --kernel: by default half those of a node that the table names)")
+        ->check(CLI::PositiveNumber);
     add("--pps", input.pps, "Processes per socket")->check(CLI::PositiveNumber);
-    add("--ppn", input.ppn, "Processes per node (also of --explain)")->check(CLI::PositiveNumber);
+    add("--ppn", input.ppn,
+        "Processes per node (also of --explain, and of --kernel, there by default those that the "
+        "table names)")
+        ->check(CLI::PositiveNumber);
     add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(CLI::PositiveNumber);
 }
 
@@ -154,10 +197,11 @@ void add_pattern(CLI::App& command, Arguments& arguments) {
         "--explain", arguments.explain,
         "Candidates of strategy auto for a pattern: what each is thought to take, cheapest first");
     ExplainedPattern& pattern = arguments.pattern;
-    command.add_option("--nodes", pattern.nodes, "Nodes of the pattern")
+    command
+        .add_option("--nodes", pattern.nodes,
+                    "Nodes of the pattern, or of --kernel alltoallv (there 32 by default)")
         ->capture_default_str()
-        ->check(CLI::Range(2, 1 << 20))
-        ->needs(explain);
+        ->check(CLI::Range(2, 1 << 20));
     command
         .add_option("--messages", pattern.messages,
                     "Messages of each process to other nodes, dealt out evenly over their "
@@ -179,6 +223,42 @@ void add_pattern(CLI::App& command, Arguments& arguments) {
         ->needs(explain);
 }
 
+void add_kernel(CLI::App& command, Arguments& arguments) {
+    CLI::Option* kernel =
+        command
+            .add_option("--kernel", arguments.kernel,
+                        "Figures of the data movement paper: copies (2 to 5, ways of messages "
+                        "between GPUs, and how many of them pay for copying to the CPU) or "
+                        "alltoallv (6)")
+            ->check(CLI::IsMember({"copies", "alltoallv"}));
+    command
+        .add_option("--figure", arguments.figure,
+                    "Which of them: 2 one message, 3 between GPUs, 4 split over cores, 5 several "
+                    "messages, 6 collectives (default: 5 of copies, 6 of alltoallv)")
+        ->check(CLI::Range(first_figure, last_figure))
+        ->needs(kernel);
+    command
+        .add_option("--dup", arguments.figure_input.duplicate_fraction,
+                    "Part of the bytes that several messages carry, copied once (figures 5 and 6)")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 1.0))
+        ->needs(kernel);
+}
+
+/// Options that both --explain and --kernel have; what is not given is the table's.
+void take_shared_options(const CLI::App& command, Arguments& arguments) {
+    const auto is_given = [&](const char* name) { return command.count(name) > 0; };
+    if (is_given("--nodes")) {
+        if (!arguments.explain && arguments.kernel.empty()) {
+            throw CLI::RequiresError("--nodes", "--explain or --kernel");
+        }
+        arguments.figure_input.nodes = arguments.pattern.nodes;
+    }
+    arguments.pattern.ppn = static_cast<int>(arguments.input.ppn);
+    if (is_given("--ppn")) { arguments.figure_input.processes_per_node = arguments.input.ppn; }
+    if (is_given("--gps")) { arguments.figure_input.gpus_per_node = 2 * arguments.input.gps; }
+}
+
 } // namespace
 
 void add_model_command(CLI::App& app) {
@@ -191,6 +271,7 @@ void add_model_command(CLI::App& app) {
     command->add_flag("--show", arguments->show, "Print the table as a file");
     add_parameters(*command, arguments->input);
     add_pattern(*command, *arguments);
+    add_kernel(*command, *arguments);
     command->add_option("--scenario", arguments->scenario,
                         "Curves over message sizes: messages=256,nodes=16,dup=0.25; also gps, ppn, "
                         "ppg, cap");
@@ -201,7 +282,7 @@ void add_model_command(CLI::App& app) {
     command->add_flag("--json", arguments->json, "Print JSON")->excludes(csv);
     command->add_option("--svg", arguments->svg, "Also write the curves as a plot to this file");
     command->callback([arguments, command] {
-        arguments->pattern.ppn = static_cast<int>(arguments->input.ppn);
+        take_shared_options(*command, *arguments);
         run(*arguments, command->count("--s-proc") + command->count("--s-node") +
                                 command->count("--s-node-node") ==
                             3);
