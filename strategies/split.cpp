@@ -20,8 +20,8 @@ namespace nodeaware {
 ///   fewer ranks than other nodes   mean 1.00 to 1.12, at most 1.35 alike, 1.97 half the pairs
 ///   products with can_1072         mean 1.08, 1.00 to 1.46
 /// What is lost is mostly latency: a rank has a piece for each other node where what enters a node
-/// is more than the cap for each rank, and algorithm 1 gives it two. In an MPI_Alltoall both ends do
-/// hold the numbers; strategy `model` takes all pairs for alike and is no worse there.
+/// is more than the cap for each rank, and algorithm 1 gives it two. In an MPI_Alltoall both ends
+/// do hold the numbers; strategy `model` takes all pairs for alike and is no worse there.
 Plan plan_split(const PairTraffic& pair, const Parameters& parameters) {
     std::vector<uint32_t> all(pair.blocks.size());
     std::iota(all.begin(), all.end(), 0U);
