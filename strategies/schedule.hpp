@@ -23,6 +23,7 @@ enum class Action : uint8_t {
 struct Step {
     static constexpr int32_t none = -1;
     static constexpr uint64_t no_piece = ~uint64_t{0};
+    static constexpr uint32_t not_listed = ~uint32_t{0}; ///< position of a step of the prologue
 
     Action action = Action::copy;
     int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece

@@ -115,7 +115,7 @@ void run_to_end(const Agreement::Result& agreed, MpiTransport& transport, InnerC
 int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& selected,
          CallRecord& record) {
     const uint32_t operation = inner.next_operation();
-    ArenaMemory memory(inner.arena(), operation);
+    ArenaMemory memory(inner.arena(), inner.pinned(), operation);
     MpiTransport transport(inner.comm(), inner.topology(), memory, exchange,
                            tags::of_blocking(operation));
     const Agreement::Result agreed = agree(inner, exchange, selected, transport, operation, record);

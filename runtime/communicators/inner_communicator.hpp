@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/communicators/agreement.hpp"
+#include "runtime/device/pinned_memory.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/memory/exchange.hpp"
 
@@ -46,6 +47,7 @@ class InnerCommunicator {
     const Topology& topology() const { return topology_; }
     const Parameters& parameters() const { return parameters_; }
     NodeArena& arena() { return arena_; }
+    device::PinnedMemory& pinned() { return pinned_; } ///< of the arena
     Agreement& agreement() { return *agreement_; }
     Waiter& waiter() { return *waiter_; }
 
@@ -81,6 +83,7 @@ class InnerCommunicator {
     Topology topology_;
     Parameters parameters_;
     NodeArena arena_;
+    device::PinnedMemory pinned_;
     std::unique_ptr<Waiter> waiter_;
     std::unique_ptr<Agreement> agreement_;
     Exchange exchange_;

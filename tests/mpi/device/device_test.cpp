@@ -4,9 +4,9 @@
 // device_test [fail] [blocking]: `fail` expects that a call of the driver fails somewhere
 // (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `blocking`:
 // blocking calls only. `aware`: MPI reaches the memory, and what goes straight is not copied.
-// `pinned`: large messages go straight, by way of pinned memory.
+// `arena`: large messages go by way of the memory that the ranks of a node share.
 
-#include "tests/mpi/device/array.hpp"
+#include "tests/mpi/device/checks.hpp"
 
 #include <mpi.h>
 #ifdef OPEN_MPI
@@ -22,66 +22,6 @@
 #include <vector>
 
 namespace {
-
-int rank = 0;
-int ranks = 0;
-int wrong = 0;
-int errors = 0;
-bool may_fail = false;
-bool only_blocking = false;
-bool is_aware = false;
-bool are_large_pinned = false;
-
-void require(bool is_right, const std::string& what) {
-    if (is_right) { return; }
-    ++wrong;
-    if (!may_fail) { std::printf("rank %d: %s\n", rank, what.c_str()); }
-}
-
-/// What the application uses stays as it is; and it may use none.
-template <class Call> void call(const char* name, Call call) {
-    void* const used = rank % 3 == 0 ? nullptr : contexts[static_cast<std::size_t>(rank % 2)];
-    cuCtxSetCurrent(used);
-    stand_in_may_fail(true);
-    const int code = call();
-    stand_in_may_fail(false);
-    if (code != MPI_SUCCESS) {
-        ++errors;
-        if (!may_fail) { std::printf("rank %d: %s fails\n", rank, name); }
-    }
-    void* left = nullptr;
-    cuCtxGetCurrent(&left);
-    require(left == used, std::string(name) + " leaves another context");
-}
-
-int value(int source, int destination, int i) { return source * 10000 + destination * 100 + i; }
-/// From 0 up to `most`.
-int count(int source, int destination, int most) {
-    return (source * 3 + destination * 2) % 5 * (most / 4);
-}
-
-/// Messages of all ranks to all, with gaps between the blocks.
-struct Blocks {
-    std::vector<int> send_counts, receive_counts, send_places, receive_places, sent, expected;
-
-    explicit Blocks(int most, bool are_alike = false) {
-        constexpr int gap = 3;
-        for (int peer = 0; peer < ranks; ++peer) {
-            send_counts.push_back(are_alike ? most : count(rank, peer, most));
-            receive_counts.push_back(are_alike ? most : count(peer, rank, most));
-            send_places.push_back(static_cast<int>(sent.size()));
-            receive_places.push_back(static_cast<int>(expected.size()));
-            for (int i = 0; i < send_counts.back(); ++i) { sent.push_back(value(rank, peer, i)); }
-            for (int i = 0; i < receive_counts.back(); ++i) {
-                expected.push_back(value(peer, rank, i));
-            }
-            if (are_alike) { continue; }
-            sent.resize(sent.size() + gap, -7);
-            expected.resize(expected.size() + gap, -1);
-        }
-    }
-    std::vector<int> untouched() const { return std::vector<int>(expected.size(), -1); }
-};
 
 struct Form {
     Kind from;
@@ -129,8 +69,7 @@ void alltoallv(const Form& form, int most) {
     const std::uint64_t moved = (blocks.sent.size() + blocks.expected.size()) * sizeof(int);
     require(!is_straight || after.bytes - before.bytes < moved / 2, "copied on the way");
     const bool is_small = most <= 4 && !may_fail;
-    const bool is_pinned = is_small || (are_large_pinned && !may_fail);
-    require(!is_pinned || after.unpinned == before.unpinned, "copies of memory that is not pinned");
+    require_clean(before);
     require(!is_small || after.copies - before.copies <= static_cast<std::uint64_t>(ranks) + 1,
             "what is sent is not copied at once");
     require(target.read() == blocks.expected, "alltoallv: wrong bytes");
@@ -172,6 +111,7 @@ void alltoall(const Form& form, int each, MPI_Comm comm = MPI_COMM_WORLD) {
     const StandInCounts after = stand_in_counts();
     const bool is_small = each < 1000 && !may_fail;
     require(!is_small || after.copies - before.copies <= 2, "not all is copied at once");
+    require_clean(before);
     require(target.read() == blocks.expected, "alltoall: wrong bytes");
 }
 
@@ -311,6 +251,22 @@ void persistent() {
     MPI_Request_free(&request);
 }
 
+/// What is pinned of a communicator's memory is so as long as there is that memory.
+void on_another_communicator() {
+    MPI_Comm reversed = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
+    MPI_Comm_set_errhandler(reversed, MPI_ERRORS_RETURN);
+    const int own = rank;
+    rank = ranks - 1 - rank; // of this communicator
+    alltoall({Kind::device, Kind::pool}, 50000, reversed);
+    rank = own;
+    const StandInCounts before = stand_in_counts();
+    call("MPI_Comm_free", [&] { return MPI_Comm_free(&reversed); });
+    const StandInCounts after = stand_in_counts();
+    require(may_fail || !is_by_arena || after.pinned < before.pinned, "it stays pinned");
+    require(after.pinned_and_gone == 0, "what is pinned is gone");
+}
+
 /// One rank's call is refused, and the others do not know: the next is right.
 void one_errs_alone() {
     const Array source(Kind::device, 8);
@@ -350,6 +306,7 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     MPI_Comm_free(&twin);
     one_errs_alone();
     if (!only_blocking) { persistent(); }
+    if (!only_blocking) { on_another_communicator(); }
     alltoallv({Kind::device, Kind::pool}, large);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
     alltoallv({Kind::other_device, Kind::managed, !only_blocking}, large);
@@ -362,7 +319,7 @@ int main(int argc, char** argv) {
         may_fail = may_fail || std::string(argv[i]) == "fail";
         is_aware = is_aware || std::string(argv[i]) == "aware";
         only_blocking = only_blocking || std::string(argv[i]) == "blocking";
-        are_large_pinned = are_large_pinned || std::string(argv[i]) == "pinned";
+        is_by_arena = is_by_arena || std::string(argv[i]) == "arena";
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

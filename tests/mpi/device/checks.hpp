@@ -1,0 +1,84 @@
+#pragma once
+
+#include "tests/mpi/device/array.hpp"
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+// What each rank knows, and what has to hold of every call.
+
+inline int rank = 0;
+inline int ranks = 0;
+inline int wrong = 0;
+inline int errors = 0;
+inline bool may_fail = false;
+inline bool only_blocking = false;
+inline bool is_aware = false;
+inline bool is_by_arena = false;
+
+inline void require(bool is_right, const std::string& what) {
+    if (is_right) { return; }
+    ++wrong;
+    if (!may_fail) { std::printf("rank %d: %s\n", rank, what.c_str()); }
+}
+
+/// What the application uses stays as it is; and it may use none.
+template <class Call> void call(const char* name, Call call) {
+    void* const used = rank % 3 == 0 ? nullptr : contexts[static_cast<std::size_t>(rank % 2)];
+    cuCtxSetCurrent(used);
+    stand_in_may_fail(true);
+    const int code = call();
+    stand_in_may_fail(false);
+    if (code != MPI_SUCCESS) {
+        ++errors;
+        if (!may_fail) { std::printf("rank %d: %s fails\n", rank, name); }
+    }
+    void* left = nullptr;
+    cuCtxGetCurrent(&left);
+    require(left == used, std::string(name) + " leaves another context");
+}
+
+inline int value(int source, int destination, int i) {
+    return source * 10000 + destination * 100 + i;
+}
+/// From 0 up to `most`.
+inline int count(int source, int destination, int most) {
+    return (source * 3 + destination * 2) % 5 * (most / 4);
+}
+
+/// Messages of all ranks to all, with gaps between the blocks.
+struct Blocks {
+    std::vector<int> send_counts, receive_counts, send_places, receive_places, sent, expected;
+
+    explicit Blocks(int most, bool are_alike = false) {
+        constexpr int gap = 3;
+        for (int peer = 0; peer < ranks; ++peer) {
+            send_counts.push_back(are_alike ? most : count(rank, peer, most));
+            receive_counts.push_back(are_alike ? most : count(peer, rank, most));
+            send_places.push_back(static_cast<int>(sent.size()));
+            receive_places.push_back(static_cast<int>(expected.size()));
+            for (int i = 0; i < send_counts.back(); ++i) { sent.push_back(value(rank, peer, i)); }
+            for (int i = 0; i < receive_counts.back(); ++i) {
+                expected.push_back(value(peer, rank, i));
+            }
+            if (are_alike) { continue; }
+            sent.resize(sent.size() + gap, -7);
+            expected.resize(expected.size() + gap, -1);
+        }
+    }
+    std::vector<int> untouched() const { return std::vector<int>(expected.size(), -1); }
+};
+
+/// An exchange is over, and so is all that it has begun.
+inline void require_clean(const StandInCounts& before) {
+    const StandInCounts after = stand_in_counts();
+    require(after.under_way == 0, "copies are under way");
+    if (may_fail) { return; }
+    require(after.events == 0, "events are left");
+    require(after.unpinned == before.unpinned, "copies of memory that is not pinned");
+    require(after.pinned_again == 0, "pinned again");
+    require(after.pinned_and_gone == 0, "what is pinned is gone");
+}
