@@ -58,7 +58,9 @@ struct PieceHeader {
 /// rule: pieces to the same peer leave in the order of the list, as do direct messages, and
 /// receives are posted likewise.
 struct Schedule {
-    std::vector<Step> prologue; ///< pack only, without waiting
+    /// Pack only, without waiting. Where a rank has to wait for what it packs, what leaves the node
+    /// is packed by steps, so that what is there first leaves first.
+    std::vector<Step> prologue;
     std::vector<Step> steps;
     std::vector<uint64_t> tables;
     uint64_t arena_bytes = 0; ///< used by this node, the same number on all its ranks

@@ -7,6 +7,7 @@ namespace nodeaware {
 void Exchange::clear() {
     traffic.outgoing.clear();
     traffic.incoming.clear();
+    traffic.packs_late = false;
     outgoing.clear();
     incoming.clear();
     in_place = false;

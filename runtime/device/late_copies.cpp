@@ -24,25 +24,26 @@ LateCopies::~LateCopies() {
 
 void LateCopies::add(const Place& place, const Copy& copy, uint32_t number) {
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
-        return !group.has_begun && share_a_context(group.place, place);
+        return !group.has_begun && group.bytes < many_bytes && share_a_context(group.place, place);
     });
     if (found == groups_.end()) {
-        groups_.push_back({place, {copy}, {number}});
+        groups_.push_back({place, {copy}, {number}, copy.bytes});
         return;
     }
     Group& group = *found;
     group.numbers.push_back(number);
     if (continues(group, place, copy)) {
         group.copies.back().bytes += copy.bytes;
-        return;
+    } else {
+        try {
+            group.copies.push_back(copy);
+        } catch (...) {
+            group.numbers.pop_back();
+            throw;
+        }
+        group.place = place;
     }
-    try {
-        group.copies.push_back(copy);
-    } catch (...) {
-        group.numbers.pop_back();
-        throw;
-    }
-    group.place = place;
+    group.bytes += copy.bytes;
 }
 
 /// Of the last copy of the group, on both sides. An old driver does not tell allocations apart.
@@ -102,6 +103,14 @@ void LateCopies::begin(Group& group) {
         if (group.event == nullptr) { copies.finish(); }
     });
     group.is_over = group.event == nullptr;
+}
+
+/// Streams go on in their order: of those that are not over, only the first is asked for.
+bool LateCopies::is_behind_another(size_t group) const {
+    const auto end = groups_.begin() + static_cast<ptrdiff_t>(group);
+    return std::any_of(groups_.begin(), end, [&](const Group& other) {
+        return share_a_context(other.place, groups_[group].place);
+    });
 }
 
 bool LateCopies::is_over(Group& group) {

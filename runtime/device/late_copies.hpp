@@ -9,7 +9,8 @@
 namespace nodeaware::device {
 
 /// Copies from and to memory of devices that end later. Those of one context that come between two
-/// looks go to its stream together, with an event behind them that tells the end of all.
+/// looks go to its stream together, with an event behind them that tells the end of all, and one
+/// more wherever there are many bytes, so that what comes first can be used meanwhile.
 class LateCopies {
   public:
     enum class Direction : uint8_t { to_host, to_device, within_device };
@@ -40,7 +41,7 @@ class LateCopies {
         begin();
         size_t count = groups_.size();
         for (size_t i = 0; i < count;) {
-            if (!is_over(groups_[i])) {
+            if (is_behind_another(i) || !is_over(groups_[i])) {
                 ++i;
                 continue;
             }
@@ -63,14 +64,18 @@ class LateCopies {
         Place place; ///< of the last copy; all are in one context
         std::vector<Copy> copies;
         std::vector<uint32_t> numbers;
+        uint64_t bytes = 0;
         void* event = nullptr;
         bool has_begun = false;
         bool is_over = false;
     };
 
+    static constexpr uint64_t many_bytes = 1 << 20;
+
     static bool continues(const Group& group, const Place& place, const Copy& copy);
     static void begin_one(Copies& copies, const Place& place, Copy copy);
     void begin(Group& group);
+    bool is_behind_another(size_t group) const;
     bool is_over(Group& group);
     void wait_for(Group& group);
     void end(Group& group, Copies& copies);

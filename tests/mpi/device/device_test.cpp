@@ -117,8 +117,7 @@ void alltoall(const Form& form, int each, MPI_Comm comm = MPI_COMM_WORLD) {
 
 /// Columns of a matrix, with a datatype whose bytes do not lie side by side: nothing between them
 /// may be written.
-void columns(const Form& form) {
-    const int rows = 5;
+void columns(const Form& form, int rows = 5) {
     const int width = ranks + 1;
     MPI_Datatype column = MPI_DATATYPE_NULL;
     MPI_Datatype resized = MPI_DATATYPE_NULL;
@@ -140,6 +139,7 @@ void columns(const Form& form) {
     const Array target(form.to, sent.size());
     source.write(sent);
     target.write(untouched);
+    const StandInCounts before = stand_in_counts();
     if (form.is_nonblocking) {
         MPI_Request request = MPI_REQUEST_NULL;
         int code = MPI_SUCCESS;
@@ -164,6 +164,7 @@ void columns(const Form& form) {
         MPI_Type_free(&resized);
     }
     MPI_Type_free(&column);
+    require_clean(before);
     require(target.read() == expected, "columns: wrong bytes");
     require(source.read() == sent, "columns: what is sent has changed");
 }
@@ -308,6 +309,8 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     if (!only_blocking) { persistent(); }
     if (!only_blocking) { on_another_communicator(); }
     alltoallv({Kind::device, Kind::pool}, large);
+    columns({Kind::device, Kind::pool, !only_blocking}, large / 4);
+    columns({Kind::managed, Kind::device}, large / 4);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
     alltoallv({Kind::other_device, Kind::managed, !only_blocking}, large);
 }
