@@ -37,6 +37,7 @@ class Compiler {
           piece_limit_(std::min(largest_piece, pair_share_ - sizeof(PieceHeader))) {}
 
     Schedule compile(const NodeTraffic& traffic) {
+        packs_late_ = traffic.packs_late;
         for (const PairTraffic& pair : traffic.outgoing) { add_outgoing(pair); }
         for (const PairTraffic& pair : traffic.incoming) { add_incoming(pair); }
         local_end_ = next_slot_ + parameters_.arena_bytes - 2 * wire_share(parameters_.arena_bytes);
@@ -81,7 +82,7 @@ class Compiler {
         OutgoingState state{pair,
                             plan,
                             pair.fingerprint(),
-                            several ? new_counter() : Step::none,
+                            several || packs_late_ ? new_counter() : Step::none,
                             several ? new_counter() : Step::none,
                             std::any_of(pair.messages.begin(), pair.messages.end(),
                                         [](const Message& m) { return m.memory != m.item; }),
@@ -96,8 +97,7 @@ class Compiler {
         const PairTraffic& pair;
         const Plan& plan;
         uint64_t fingerprint;
-        int32_t packed; ///< counts segments packed in all windows but the first, which the prologue
-                        ///< packs
+        int32_t packed; ///< counts segments packed in all windows, but for those of the prologue
         int32_t sent;   ///< counts pieces sent
         bool may_share;
         uint32_t packed_so_far;
@@ -108,6 +108,7 @@ class Compiler {
                        bool is_reused) {
         std::vector<Step> sends;
         const uint32_t sent_before = state.sent_so_far;
+        const bool is_in_prologue = !reuses && !packs_late_;
         for (size_t i = 0; i < window.slots.size(); ++i) {
             const Piece& piece = state.plan.pieces()[window.first_piece + i];
             const uint64_t slot = memory + window.slots[i];
@@ -115,7 +116,7 @@ class Compiler {
             const auto segments = state.plan.segments_of(piece);
             for (size_t s = 0; s < segments.size(); ++s) {
                 if (layout.repeated[s]) { continue; }
-                state.packed_so_far += reuses ? 1 : 0;
+                state.packed_so_far += is_in_prologue ? 0 : 1;
                 const Block& block = state.pair.blocks[segments[s].block];
                 if (block.source != rank_) { continue; }
                 Step step{.action = Action::pack,
@@ -123,12 +124,14 @@ class Compiler {
                           .offset = segments[s].offset,
                           .bytes = segments[s].bytes,
                           .arena = slot + layout.positions[s]};
-                if (!reuses) {
+                if (is_in_prologue) {
                     schedule_.prologue.push_back(step);
                     continue;
                 }
-                step.wait = state.sent;
-                step.needed = sent_before;
+                if (reuses) {
+                    step.wait = state.sent;
+                    step.needed = sent_before;
+                }
                 step.signal = state.packed;
                 rest_.push_back(step);
             }
@@ -138,7 +141,7 @@ class Compiler {
             }
         }
         for (Step& step : sends) {
-            if (reuses) {
+            if (!is_in_prologue) {
                 step.wait = state.packed;
                 step.needed = state.packed_so_far;
             }
@@ -314,6 +317,7 @@ class Compiler {
     const int rank_;
     const uint64_t pair_share_;
     const uint64_t piece_limit_;
+    bool packs_late_ = false;
     Schedule schedule_;
     std::vector<Step> receives_;
     std::vector<Step> sends_;

@@ -23,6 +23,7 @@ enum class Action : uint8_t {
 struct Step {
     static constexpr int32_t none = -1;
     static constexpr uint64_t no_piece = ~uint64_t{0};
+    static constexpr uint32_t not_listed = ~uint32_t{0}; ///< position of a step of the prologue
 
     Action action = Action::copy;
     int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece
@@ -57,7 +58,9 @@ struct PieceHeader {
 /// rule: pieces to the same peer leave in the order of the list, as do direct messages, and
 /// receives are posted likewise.
 struct Schedule {
-    std::vector<Step> prologue; ///< pack only, without waiting
+    /// Pack only, without waiting. Where a rank has to wait for what it packs, what leaves the node
+    /// is packed by steps, so that what is there first leaves first.
+    std::vector<Step> prologue;
     std::vector<Step> steps;
     std::vector<uint64_t> tables;
     uint64_t arena_bytes = 0; ///< used by this node, the same number on all its ranks

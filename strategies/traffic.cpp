@@ -132,6 +132,7 @@ NodeTraffic gather_traffic(const Topology& topology, int node,
     LocalMatcher matcher;
     const auto& ranks = topology.ranks_of(node);
     for (size_t local = 0; local < ranks.size(); ++local) {
+        traffic.packs_late = traffic.packs_late || lists[local]->packs_late;
         const auto& list = lists[local]->outgoing;
         for (uint32_t item = 0; item < list.size(); ++item) {
             const int peer_node = topology.node_of(list[item].peer);

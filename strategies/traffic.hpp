@@ -35,6 +35,7 @@ struct Incoming {
 struct RankTraffic {
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
+    bool packs_late = false; ///< it has to wait for what it packs, as from a device
     bool operator==(const RankTraffic&) const = default;
 };
 
@@ -90,6 +91,7 @@ struct NodeTraffic {
     std::vector<PairTraffic> outgoing; ///< one for each node that gets something
     std::vector<PairTraffic> incoming; ///< one for each node that sends something
     std::vector<LocalMessage> local;
+    bool packs_late = false; ///< some rank does
     /// Ranks whose on-node messages do not match: a peer sends more than they expect, or nothing at
     /// all.
     std::vector<int> truncated;

@@ -1,11 +1,13 @@
 #include "runtime/collectives/execute.hpp"
 
 #include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/copied_together.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <new>
 #include <sched.h>
@@ -57,6 +59,13 @@ void look_for_mismatch(MpiTransport& transport, const Execution<MpiTransport>& e
         if (source >= 0) { transport.mismatch(source); }
     }
     transport.cancel_given_up();
+}
+
+/// Some of them; most calls do not look.
+bool are_on_device(const std::vector<UserMemory>& memories) {
+    return device::driver() != nullptr &&
+           std::any_of(memories.begin(), memories.end(),
+                       [](const UserMemory& memory) { return memory.dense_on_device != nullptr; });
 }
 
 Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
@@ -116,7 +125,7 @@ void run_to_end(const Agreement::Result& agreed, MpiTransport& transport, InnerC
 int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& selected,
          CallRecord& record) {
     const uint32_t operation = inner.next_operation();
-    ArenaMemory memory(inner.arena(), operation);
+    ArenaMemory memory(inner.arena(), inner.pinned(), operation);
     MpiTransport transport(inner.comm(), inner.topology(), memory, exchange,
                            tags::of_blocking(operation));
     const Agreement::Result agreed = agree(inner, exchange, selected, transport, operation, record);
@@ -139,6 +148,7 @@ int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const S
     try {
         const CompletionErrorsReturn errors_return;
         CopiedTogether small(exchange);
+        exchange.traffic.packs_late = are_on_device(exchange.outgoing);
         code = move(inner, exchange, selected, record);
         if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
     } catch (const MpiError& error) {

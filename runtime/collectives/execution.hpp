@@ -12,7 +12,7 @@
 
 namespace nodeaware {
 
-/// A finished send or receive: which step began it and, for receives, what came.
+/// A step that has ended after it began: for receives, with what came.
 struct FinishedStep {
     uint32_t step = 0;
     uint64_t bytes = 0;
@@ -25,15 +25,13 @@ struct FinishedStep {
 ///     std::byte* arena();                           memory shared by the ranks of the node
 ///     uint32_t counter(int32_t);                    with acquire order
 ///     void signal(int32_t);                         increments with release order
-///     void pack(item, offset, bytes, std::byte* to);
-///     void unpack(item, offset, bytes, const std::byte* from);
-///     void copy(item, other_item, bytes);           outgoing to incoming
-///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
-///     void receive(peer, std::byte*, capacity, step);
-///     void send_item(peer, item, step);
-///     void receive_item(peer, item, step);
-///     std::span<const FinishedStep> poll();
-///     void mismatch(peer);    what came from there (or failed to) is not what this rank expects
+///     bool pack(item, offset, bytes, std::byte* to, step);    true: it is over; false: poll()
+///     tells bool unpack(item, offset, bytes, const std::byte* from, step); bool copy(item,
+///     other_item, bytes, step);     outgoing to incoming void settle(); waits until what was
+///     packed is there void send(peer, const std::byte*, bytes, step);     begin; poll() tells the
+///     end void receive(peer, std::byte*, capacity, step); void send_item(peer, item, step); void
+///     receive_item(peer, item, step); std::span<const FinishedStep> poll(); void mismatch(peer);
+///     what came from there (or failed to) is not what this rank expects
 template <class Transport> class Execution {
   public:
     /// `sends_first`: the first progress() begins sends and nothing else.
@@ -47,8 +45,10 @@ template <class Transport> class Execution {
     /// progress() is called.
     static void run_prologue(const Schedule& schedule, Transport& transport) {
         for (const Step& step : schedule.prologue) {
-            transport.pack(step.item, step.offset, step.bytes, transport.arena() + step.arena);
+            transport.pack(step.item, step.offset, step.bytes, transport.arena() + step.arena,
+                           Step::not_listed);
         }
+        transport.settle();
     }
 
     /// Does what can be done now; true when nothing is left to do.
@@ -73,7 +73,7 @@ template <class Transport> class Execution {
     /// Steps begun or finished so far: unchanged after progress() means that there was nothing to
     /// do.
     uint64_t advances() const { return advances_; }
-    /// Sends and receives that have begun and not ended.
+    /// Steps that have begun and not ended.
     uint32_t under_way() const { return under_way_; }
 
     /// True if a receive of this kind from that rank has yet to begin.
@@ -102,30 +102,31 @@ template <class Transport> class Execution {
     }
 
     void begin(const Step& step, uint32_t index) {
+        if (is_over_at_once(step, index)) {
+            done(step);
+        } else {
+            ++under_way_;
+        }
+    }
+
+    bool is_over_at_once(const Step& step, uint32_t index) {
         std::byte* const memory = transport_.arena() + step.arena;
         switch (step.action) {
-        case Action::copy: transport_.copy(step.item, step.other_item, step.bytes); break;
-        case Action::pack: transport_.pack(step.item, step.offset, step.bytes, memory); break;
-        case Action::unpack: unpack(step); break;
+        case Action::copy: return transport_.copy(step.item, step.other_item, step.bytes, index);
+        case Action::pack:
+            return transport_.pack(step.item, step.offset, step.bytes, memory, index);
+        case Action::unpack: return unpack(step, index);
         case Action::send_piece:
             write_header(step, memory);
             transport_.send(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
-            ++under_way_;
-            return;
+            break;
         case Action::receive_piece:
             transport_.receive(step.peer, memory, sizeof(PieceHeader) + step.bytes, index);
-            ++under_way_;
-            return;
-        case Action::send_direct:
-            transport_.send_item(step.peer, step.item, index);
-            ++under_way_;
-            return;
-        case Action::receive_direct:
-            transport_.receive_item(step.peer, step.item, index);
-            ++under_way_;
-            return;
+            break;
+        case Action::send_direct: transport_.send_item(step.peer, step.item, index); break;
+        case Action::receive_direct: transport_.receive_item(step.peer, step.item, index); break;
         }
-        done(step);
+        return false;
     }
 
     void done(const Step& step) {
@@ -171,7 +172,7 @@ template <class Transport> class Execution {
         transport_.mismatch(step.peer);
     }
 
-    void unpack(const Step& step) {
+    bool unpack(const Step& step, uint32_t index) {
         const std::byte* from = transport_.arena() + step.arena;
         if (step.piece != Step::no_piece) {
             const std::byte* const piece = transport_.arena() + step.piece;
@@ -179,7 +180,7 @@ template <class Transport> class Execution {
             std::memcpy(&header, piece, sizeof header);
             if (header.fingerprint != step.fingerprint) {
                 transport_.mismatch(step.peer);
-                return;
+                return true;
             }
             if (header.table_entries > 0) {
                 uint64_t position = 0;
@@ -188,7 +189,7 @@ template <class Transport> class Execution {
                 from = piece + position;
             }
         }
-        transport_.unpack(step.item, step.offset, step.bytes, from);
+        return transport_.unpack(step.item, step.offset, step.bytes, from, index);
     }
 
     const Schedule& schedule_;

@@ -39,10 +39,10 @@ void GatheringTransport::send_item(int peer, uint32_t item, uint32_t step) {
         std::vector<std::byte> packed;
         if (exchange_.outgoing[item].place.is_on_device) {
             packed.resize(bytes);
-            pack(item, 0, bytes, packed.data());
+            pack_now(item, packed.data());
         }
         messages_->send(operation_, peer, number, bytes, [&](std::byte* to) {
-            if (packed.empty()) { return pack(item, 0, bytes, to); }
+            if (packed.empty()) { return pack_now(item, to); }
             std::copy(packed.begin(), packed.end(), to);
         });
         ++gathered_;
@@ -66,7 +66,7 @@ std::span<const FinishedStep> GatheringTransport::poll() {
         if (arrived.bytes == nullptr) { return false; }
         const uint64_t expected = exchange_.incoming[awaited.item].bytes;
         const bool is_right = arrived.size == expected;
-        if (is_right) { unpack(awaited.item, 0, expected, arrived.bytes.get()); }
+        if (is_right) { unpack_now(awaited.item, arrived.bytes.get()); }
         polled_.push_back({awaited.step, arrived.size, !is_right});
         return true;
     });

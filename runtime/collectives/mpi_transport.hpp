@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/execution.hpp"
 #include "runtime/device/host_memory.hpp"
+#include "runtime/device/late_copies.hpp"
 #include "runtime/memory/exchange.hpp"
 #include "runtime/memory/step_memory.hpp"
 #include "runtime/mpi/tags.hpp"
@@ -15,8 +16,9 @@
 namespace nodeaware {
 
 /// The Transport of Execution that moves the bytes of an application: user memory, memory of the
-/// operation and MPI messages on a private communicator. Failures do not stop an execution, for
-/// other ranks wait for its signals; the first is kept.
+/// operation and MPI messages on a private communicator. Copies of memory of devices end later, and
+/// messages that wait for them begin later; all else is done at once. Failures do not stop an
+/// execution, for other ranks wait for its signals; the first is kept.
 class MpiTransport {
   public:
     MpiTransport(MPI_Comm comm, const Topology& topology, StepMemory& memory,
@@ -31,9 +33,15 @@ class MpiTransport {
     uint32_t counter(int32_t number) const { return memory_.counter(number); }
     void signal(int32_t number) { memory_.signal(number); }
 
-    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to);
-    void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from);
-    void copy(uint32_t item, uint32_t other_item, uint64_t bytes);
+    bool pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to, uint32_t step);
+    bool unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from,
+                uint32_t step);
+    bool copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step);
+    /// Waits for the copies that have begun, and begins the messages that wait for them: what
+    /// others need of this rank until it comes again.
+    void settle() {
+        while (packing_ > 0 || !held_sends_.empty()) { finish_copies(); }
+    }
 
     void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step);
     void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step);
@@ -57,6 +65,9 @@ class MpiTransport {
 
   protected:
     void fail(int code);
+    /// A whole message, wherever it is; over when these return.
+    void pack_now(uint32_t item, std::byte* to);
+    void unpack_now(uint32_t item, const std::byte* from);
     /// Runs `work` and keeps the error that it throws.
     template <class Work> void guarded(Work work) {
         try {
@@ -71,14 +82,38 @@ class MpiTransport {
         uint32_t step;
         int source; ///< of a receive, else -1
     };
+    /// Bytes from or to the memory of a device, on their way: of a message, where this MPI does not
+    /// know such memory, or from one memory of this rank to another.
+    struct ByHost {
+        device::HostMemory bytes;
+        const UserMemory* to = nullptr; ///< where they go from here; nullptr: they are sent
+        uint64_t size = 0;              ///< of those that go there
+        bool are_here = false;
+    };
+    /// A direct message that has to wait, for its bytes or for one before it to the same rank.
+    struct HeldSend {
+        int peer;
+        uint32_t item;
+        uint32_t step;
+    };
 
     void begun(int code, MPI_Request request, const Pending& pending);
-    template <class Begin> int by_host(uint64_t bytes, uint32_t step, Begin begin);
-    int send_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
-    int receive_by_host(uint32_t item, int peer, uint32_t step, MPI_Request* request);
-    void end_by_host(const MPI_Status& status, FinishedStep& finished);
     FinishedStep finished_step(const Pending& pending, const MPI_Status& status, bool has_error);
     bool is_given_up(int peer) const { return memory_.given_up(topology_.node_of(peer)); }
+
+    void copy_on_host(uint32_t item, uint32_t other_item, uint64_t bytes);
+    void copy_later(const UserMemory& memory, const device::LateCopies::Copy& copy, uint32_t step);
+    bool fetch(const UserMemory& memory, ByHost& held, uint32_t step);
+    bool deliver(ByHost& held, uint32_t step);
+    void finish_copies();
+    void end_copies();
+    void end_copy(uint32_t step);
+    bool is_behind_another(int peer) const;
+    bool is_held(const HeldSend& send) const;
+    void begin_held_sends();
+    int begin_direct(const HeldSend& send, MPI_Request* request);
+    int receive_by_host(const UserMemory& memory, int peer, uint32_t step, MPI_Request* request);
+    bool end_receive_by_host(const MPI_Status& status, const FinishedStep& finished);
 
     MPI_Comm comm_;
     const Topology& topology_;
@@ -93,21 +128,20 @@ class MpiTransport {
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
     std::vector<FinishedStep> finished_;
-    std::vector<FinishedStep> failed_to_begin_;
+    std::vector<FinishedStep> untold_; ///< finished_ of the next poll()
 
     /// Packed copies of messages with scattered bytes that travel in parts.
     struct Staged {
         std::vector<std::byte> bytes;
         uint64_t done = 0;
     };
-    /// A message from or to the memory of a device, which this MPI does not know.
-    struct ByHost {
-        device::HostMemory bytes;
-        const UserMemory* to = nullptr; ///< nullptr: it is sent
-    };
-    std::unordered_map<uint32_t, ByHost> by_host_; ///< by step
     std::unordered_map<uint32_t, Staged> staged_outgoing_;
     std::unordered_map<uint32_t, Staged> staged_incoming_;
+
+    std::unordered_map<uint32_t, ByHost> by_host_; ///< by step
+    std::vector<HeldSend> held_sends_;             ///< in the order in which they begin
+    uint32_t packing_ = 0;                         ///< copies that no step stands for
+    device::LateCopies copies_;                    ///< ends before all else that it uses
 };
 
 } // namespace nodeaware

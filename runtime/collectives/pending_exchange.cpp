@@ -77,9 +77,11 @@ bool PendingExchange::begin() {
     std::byte* const packed = context_->contributions().contribute(operation_, own_part_);
     if (own_) {
         for (const Step& step : own_->schedule.prologue) {
-            own_->transport.pack(step.item, step.offset, step.bytes, packed + step.arena);
+            own_->transport.pack(step.item, step.offset, step.bytes, packed + step.arena,
+                                 Step::not_listed);
         }
         own_->execution.progress(); // sends
+        own_->transport.settle();
         messages_sent_ -= own_->transport.gathered();
         bytes_sent_ -= own_->transport.gathered_bytes();
     }

@@ -21,7 +21,8 @@ template <class List> void drop_least_used(List& list, auto last_use) {
 }
 
 std::vector<std::byte> to_bytes(const RankTraffic& traffic) {
-    const uint64_t counts[2] = {traffic.outgoing.size(), traffic.incoming.size()};
+    const uint64_t counts[3] = {traffic.outgoing.size(), traffic.incoming.size(),
+                                traffic.packs_late ? 1U : 0U};
     const size_t outgoing = sizeof(Outgoing) * traffic.outgoing.size();
     const size_t incoming = sizeof(Incoming) * traffic.incoming.size();
     std::vector<std::byte> bytes(sizeof counts + outgoing + incoming);
@@ -36,9 +37,10 @@ std::vector<std::byte> to_bytes(const RankTraffic& traffic) {
 }
 
 RankTraffic from_bytes(const std::vector<std::byte>& bytes) {
-    uint64_t counts[2];
+    uint64_t counts[3];
     std::memcpy(counts, bytes.data(), sizeof counts);
     RankTraffic traffic;
+    traffic.packs_late = counts[2] != 0;
     traffic.outgoing.resize(counts[0]);
     traffic.incoming.resize(counts[1]);
     const size_t outgoing = sizeof(Outgoing) * counts[0];
@@ -53,7 +55,7 @@ RankTraffic from_bytes(const std::vector<std::byte>& bytes) {
 }
 
 uint64_t list_bytes(const RankTraffic& traffic) {
-    return 2 * sizeof(uint64_t) + sizeof(Outgoing) * traffic.outgoing.size() +
+    return 3 * sizeof(uint64_t) + sizeof(Outgoing) * traffic.outgoing.size() +
            sizeof(Incoming) * traffic.incoming.size();
 }
 

@@ -107,6 +107,7 @@ bool InnerCommunicator::create_arena() {
     SharedMemory memory = SharedMemory::create(group, NodeArena::bytes_of(shape));
     if (memory.data() == nullptr) { return false; }
     arena_.attach(std::move(memory), shape, group.own());
+    pinned_.attach(arena_.memory().data(), arena_.memory().size());
     return true;
 }
 
@@ -120,6 +121,7 @@ MPI_Comm InnerCommunicator::second_comm() {
 }
 
 InnerCommunicator::~InnerCommunicator() {
+    if (!pinned_.unpin()) { arena_.leave_mapped(); }
     if (communicators_are_left || is_left_) { return; }
     if (second_comm_ != MPI_COMM_NULL) { mpi.Comm_free(&second_comm_); }
     mpi.Comm_free(&comm_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/communicators/agreement.hpp"
+#include "runtime/device/pinned_memory.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/memory/call_memory.hpp"
 
@@ -49,6 +50,7 @@ class InnerCommunicator {
         return parameters_.at(static_cast<size_t>(memory));
     }
     NodeArena& arena() { return arena_; }
+    device::PinnedMemory& pinned() { return pinned_; } ///< of the arena
     Agreement& agreement() { return *agreement_; }
     Waiter& waiter() { return *waiter_; }
 
@@ -84,6 +86,7 @@ class InnerCommunicator {
     Topology topology_;
     std::array<Parameters, call_memories> parameters_;
     NodeArena arena_;
+    device::PinnedMemory pinned_;
     std::unique_ptr<Waiter> waiter_;
     std::unique_ptr<Agreement> agreement_;
     Exchange exchange_;

@@ -26,6 +26,11 @@ const char* Driver::load(bool is_loaded_only) {
     find(stream_synchronize, "cuStreamSynchronize");
     find(pin, "cuMemHostRegister_v2");
     find(unpin, "cuMemHostUnregister");
+    find(event_create, "cuEventCreate");
+    find(event_record, "cuEventRecord");
+    find(event_query, "cuEventQuery");
+    find(event_synchronize, "cuEventSynchronize");
+    find(event_destroy, "cuEventDestroy_v2");
     find(attributes_of, "cuPointerGetAttributes");
     find(context_get, "cuCtxGetCurrent");
     find(context_set, "cuCtxSetCurrent");

@@ -20,8 +20,16 @@ struct Driver {
     int (*device_to_host_later)(void* to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*device_to_device_later)(uint64_t to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*stream_synchronize)(void* stream) = nullptr;
+    // Memory of the host that devices reach without the driver's own copy. No part of it may be
+    // registered twice, and one copy may not leave what was registered at once.
     int (*pin)(void* memory, size_t bytes, unsigned flags) = nullptr;
     int (*unpin)(void* memory) = nullptr;
+    // What tells how far a stream has come: of the context that is current.
+    int (*event_create)(void** event, unsigned flags) = nullptr;
+    int (*event_record)(void* event, void* stream) = nullptr;
+    int (*event_query)(void* event) = nullptr;
+    int (*event_synchronize)(void* event) = nullptr;
+    int (*event_destroy)(void* event) = nullptr;
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;

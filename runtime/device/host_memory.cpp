@@ -18,6 +18,7 @@ namespace {
 struct Block {
     std::byte* data = nullptr;
     uint64_t bytes = 0;
+    bool is_pinned = false;
 };
 
 /// What nobody uses now. Never destroyed: exchanges may end after the destructors of this library.
@@ -47,7 +48,7 @@ Block take(uint64_t bytes) {
     if (made == MAP_FAILED) { throw std::bad_alloc(); }
     all.free.emplace_back();
     all.bytes += size;
-    return {static_cast<std::byte*>(made), size};
+    return {static_cast<std::byte*>(made), size, false};
 }
 
 void give_back(const Block& block) {
@@ -65,11 +66,12 @@ HostMemory::HostMemory(uint64_t bytes) : bytes_(bytes) {
     is_kept_ = block.data != nullptr;
     data_ = is_kept_ ? block.data : new std::byte[bytes];
     if (is_kept_) { bytes_ = block.bytes; }
+    is_pinned_ = block.is_pinned;
 }
 
 HostMemory::~HostMemory() {
     if (is_kept_) {
-        give_back({data_, bytes_});
+        give_back({data_, bytes_, is_pinned_});
     } else {
         delete[] data_;
     }
@@ -77,20 +79,22 @@ HostMemory::~HostMemory() {
 
 HostMemory::HostMemory(HostMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
-      is_kept_(std::exchange(other.is_kept_, false)) {}
+      is_kept_(std::exchange(other.is_kept_, false)), is_pinned_(other.is_pinned_) {}
 
 HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     std::swap(is_kept_, other.is_kept_);
+    std::swap(is_pinned_, other.is_pinned_);
     return *this;
 }
 
 void HostMemory::pin(Copies& copies) const {
-    if (is_kept_) { copies.pin(data_, bytes_); }
+    if (is_kept_ && !is_pinned_) { is_pinned_ = copies.pin(data_, bytes_); }
 }
 
 void HostMemory::pin(const Place& place) const {
+    if (!is_kept_ || is_pinned_) { return; }
     try {
         Copies copies(place);
         pin(copies);

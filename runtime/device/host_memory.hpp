@@ -22,7 +22,7 @@ class HostMemory {
     HostMemory& operator=(HostMemory&& other) noexcept;
 
     std::byte* data() const { return data_; }
-    /// Before copies.
+    /// Before copies; once is enough.
     void pin(Copies& copies) const;
     void pin(const Place& place) const;
 
@@ -32,6 +32,7 @@ class HostMemory {
     std::byte* data_ = nullptr;
     uint64_t bytes_ = 0;
     bool is_kept_ = false;
+    mutable bool is_pinned_ = false;
 };
 
 } // namespace nodeaware::device

@@ -27,8 +27,11 @@ constexpr int attribute_range_bytes = 12;
 constexpr unsigned type_device = 2;
 constexpr int capture_mode_relaxed = 2;
 constexpr int invalid_value = 1;
+constexpr int not_ready = 600;
 constexpr int is_pinned_already = 712;
+constexpr int not_pinned = 713;
 constexpr unsigned for_all_contexts = 1;
+constexpr unsigned without_time = 2;
 /// CU_STREAM_PER_THREAD: it waits for no stream of the application but the default one.
 void* stream_of_thread() { return reinterpret_cast<void*>(uintptr_t{2}); }
 
@@ -89,6 +92,12 @@ bool mpi_is_aware() {
 bool are_on_one_device(const Place& place, const Place& other) {
     return place.is_on_device && other.is_on_device && place.context != nullptr &&
            place.context == other.context && place.ordinal == other.ordinal;
+}
+
+bool are_in_one_allocation(const Place& place, const Place& other) {
+    return place.allocation.begin == other.allocation.begin &&
+           place.allocation.bytes == other.allocation.bytes && place.context == other.context &&
+           place.current == other.current && place.ordinal == other.ordinal;
 }
 
 Place locate(const void* address) {
@@ -180,15 +189,46 @@ void Copies::finish() {
     check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
 }
 
-/// It is pinned no more when the application has reset the device.
-void Copies::pin(void* memory, uint64_t bytes) {
+void* Copies::record_event() {
+    void* event = nullptr;
+    if (driver()->event_create(&event, without_time) != 0) { return nullptr; }
+    if (driver()->event_record(event, stream_of_thread()) == 0) { return event; }
+    destroy(event);
+    return nullptr;
+}
+
+bool Copies::is_over(void* event) {
+    const int code = driver()->event_query(event);
+    if (code == not_ready) { return false; }
+    check(code, "cuEventQuery");
+    return true;
+}
+
+void Copies::wait_for(void* event) {
+    check(driver()->event_synchronize(event), "cuEventSynchronize");
+}
+
+/// What fails is the driver's loss.
+void Copies::destroy(void* event) { driver()->event_destroy(event); }
+
+bool Copies::pin(void* memory, uint64_t bytes) {
     const int code = driver()->pin(memory, bytes, for_all_contexts);
-    if (code != 0 && code != is_pinned_already) { return; }
+    if (code != 0 && code != is_pinned_already) { return false; }
     try {
         Pinned& all = pinned();
         const std::lock_guard lock(all.mutex);
         all.bytes[reinterpret_cast<uintptr_t>(memory)] = bytes;
     } catch (const std::bad_alloc&) {} // counts will be wrong
+    return code == 0;
+}
+
+/// It is pinned no more when the application has reset the device.
+bool Copies::unpin(void* memory) {
+    const int code = driver()->unpin(memory);
+    Pinned& all = pinned();
+    const std::lock_guard lock(all.mutex);
+    all.bytes.erase(reinterpret_cast<uintptr_t>(memory));
+    return code == 0 || code == not_pinned;
 }
 
 void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes) {

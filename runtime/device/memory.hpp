@@ -30,6 +30,8 @@ struct Place {
 
 /// One context reaches both.
 bool are_on_one_device(const Place& place, const Place& other);
+/// They are in the same context, and the same allocation.
+bool are_in_one_allocation(const Place& place, const Place& other);
 
 /// Asks the driver, once. Nothing is remembered: an address may be of other memory the next time.
 /// Managed memory is a device's here: not every machine lets the processor touch it while kernels
@@ -57,9 +59,18 @@ class Copies {
     /// Between this allocation and another of the same device.
     void within_device(uint64_t to, uint64_t from, uint64_t bytes);
     void finish();
-    /// Lets devices reach memory of the host that is never given back: copies that need not pass
-    /// through the driver's own take half of the time. Cheap if they do already. Never fails.
-    void pin(void* memory, uint64_t bytes);
+
+    /// What is over when the copies so far are; nullptr if the driver has none.
+    void* record_event();
+    bool is_over(void* event);
+    void wait_for(void* event);
+    static void destroy(void* event);
+
+    /// Lets devices reach memory of the host: copies that need not pass through the driver's own
+    /// take half of the time. False: they do not, and copies are possible all the same. To be
+    /// undone before the memory is given back; false: it must not be.
+    bool pin(void* memory, uint64_t bytes);
+    bool unpin(void* memory);
 
   private:
     void* context_of(const Place& place);

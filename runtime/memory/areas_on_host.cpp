@@ -19,12 +19,6 @@ device::Span span_of(const UserMemory& memory) {
 
 uint64_t end_of(const device::Span& span) { return span.begin + span.bytes; }
 
-bool is_in_one(const device::Place& place, const device::Place& other) {
-    return place.allocation.begin == other.allocation.begin &&
-           place.allocation.bytes == other.allocation.bytes && place.context == other.context &&
-           place.ordinal == other.ordinal;
-}
-
 struct Found {
     size_t message;
     device::Span span;
@@ -67,7 +61,7 @@ void AreasOnHost::find(const std::vector<UserMemory>& memories, const Limits& li
     for (const auto& [message, span] : find_messages(memories, limits.message)) {
         const UserMemory& memory = memories[message];
         const bool is_next =
-            !areas_.empty() && is_in_one(areas_.back().place, memory.place) &&
+            !areas_.empty() && device::are_in_one_allocation(areas_.back().place, memory.place) &&
             span.begin - std::min(span.begin, end_of(areas_.back().span)) <= limits.near;
         if (!is_next) { areas_.push_back({memory.place, span, {}}); }
         Area& area = areas_.back();

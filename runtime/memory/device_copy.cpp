@@ -1,32 +1,21 @@
 #include "runtime/memory/device_copy.hpp"
 
-#include <cstring>
+#include "runtime/device/host_memory.hpp"
+
 #include <vector>
 
 namespace nodeaware {
 
 namespace {
 
-/// What has the layout of a memory, on the host.
-class Shadow {
-  public:
-    Shadow(const UserMemory& memory, const device::Span& span, std::byte filled)
-        : bytes_(span.bytes, filled), like_(memory) {
-        const auto begin = reinterpret_cast<uintptr_t>(bytes_.data());
-        const auto address = reinterpret_cast<uintptr_t>(memory.address);
-        like_.address = reinterpret_cast<void*>(begin + (address - span.begin));
-        like_.place = {};
-    }
-    Shadow(const Shadow&) = delete;
-    Shadow& operator=(const Shadow&) = delete;
-
-    std::vector<std::byte>& bytes() { return bytes_; }
-    const UserMemory& memory() const { return like_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-    UserMemory like_;
-};
+/// The same layout over memory of the host, `begin` being where the span begins.
+UserMemory on_host(const UserMemory& memory, const device::Span& span, std::byte* begin) {
+    UserMemory here = memory;
+    const auto offset = reinterpret_cast<uintptr_t>(memory.address) - span.begin;
+    here.address = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(begin) + offset);
+    here.place = {};
+    return here;
+}
 
 } // namespace
 
@@ -40,32 +29,24 @@ device::Span span_of(const UserMemory& memory, const Datatype& type) {
 
 void pack_from_device(const UserMemory& memory, std::byte* bytes, MPI_Comm comm) {
     const device::Span span = span_of(memory, inspect(memory.type));
-    Shadow shadow(memory, span, std::byte{0});
-    device::copy_to_host(memory.place, shadow.bytes().data(), span.begin, span.bytes);
-    pack_user_memory(shadow.memory(), bytes, comm);
-}
-
-bool copy_within_device(const UserMemory& from, const UserMemory& to, uint64_t bytes) {
-    const bool are_dense = from.dense_on_device != nullptr && to.dense_on_device != nullptr;
-    if (!are_dense || !device::are_on_one_device(from.place, to.place)) { return false; }
-    device::Copies copies(from.place);
-    copies.within_device(reinterpret_cast<uintptr_t>(to.dense_on_device),
-                         reinterpret_cast<uintptr_t>(from.dense_on_device), bytes);
-    copies.finish();
-    return true;
+    const device::HostMemory values(span.bytes);
+    values.pin(memory.place);
+    device::copy_to_host(memory.place, values.data(), span.begin, span.bytes);
+    pack_user_memory(on_host(memory, span, values.data()), bytes, comm);
 }
 
 void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t size,
                       MPI_Comm comm) {
     const device::Span span = span_of(memory, inspect(memory.type));
-    Shadow values(memory, span, std::byte{0});
-    unpack_part(values.memory(), bytes, size, comm);
-    Shadow marks(memory, span, std::byte{0});
+    const device::HostMemory values(span.bytes);
+    unpack_part(on_host(memory, span, values.data()), bytes, size, comm);
+    std::vector<std::byte> marks(span.bytes);
     const std::vector<std::byte> ones(size, std::byte{0xff});
-    unpack_part(marks.memory(), ones.data(), size, comm);
+    unpack_part(on_host(memory, span, marks.data()), ones.data(), size, comm);
     device::Copies copies(memory.place);
-    for_each_run(marks.bytes(), [&](uint64_t begin, uint64_t length) {
-        copies.to_device(span.begin + begin, values.bytes().data() + begin, length);
+    values.pin(copies);
+    for_each_run(marks, [&](uint64_t begin, uint64_t length) {
+        copies.to_device(span.begin + begin, values.data() + begin, length);
     });
     copies.finish();
 }

@@ -18,10 +18,6 @@ void pack_from_device(const UserMemory& memory, std::byte* bytes, MPI_Comm comm)
 void unpack_to_device(const UserMemory& memory, const std::byte* bytes, uint64_t size,
                       MPI_Comm comm);
 
-/// The first so many bytes of a memory to another of the same device; false if they are not such,
-/// or their bytes do not lie side by side. Throws MpiError.
-bool copy_within_device(const UserMemory& from, const UserMemory& to, uint64_t bytes);
-
 /// Calls `take(begin, bytes)` with each run of bytes that are marked, that is: are not 0.
 template <class Take> void for_each_run(const std::vector<std::byte>& marks, Take take) {
     const auto is_marked = [](std::byte mark) { return mark != std::byte{0}; };

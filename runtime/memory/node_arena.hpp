@@ -30,6 +30,9 @@ class NodeArena {
 
     std::byte* data(uint32_t operation) const { return data_ + (operation % 2) * shape_.bytes; }
     const Shape& shape() const { return shape_; }
+    const SharedMemory& memory() const { return memory_; }
+    /// It stays mapped until the process ends.
+    void leave_mapped() { memory_.leave_mapped(); }
 
     /// What a rank tells the others at the beginning of an operation.
     struct Announcement {

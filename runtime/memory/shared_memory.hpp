@@ -31,6 +31,8 @@ class SharedMemory {
     bool grow(size_t bytes);
     /// Makes sure that accessible memory is really there, as that of the reserve need not be.
     bool provide(size_t offset, size_t bytes);
+    /// Without memory from now on, though it stays mapped until the process ends.
+    void leave_mapped() { data_ = nullptr; }
     /// Gives the pages that lie in this part of the reserve back; they are zero again.
     void give_back(size_t offset, size_t bytes);
 

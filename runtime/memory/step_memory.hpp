@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/device/pinned_memory.hpp"
 #include "runtime/memory/node_arena.hpp"
 
 #include <cstddef>
@@ -18,6 +19,8 @@ class StepMemory {
     virtual ~StepMemory() = default;
 
     virtual std::byte* data() = 0;
+    /// What of it devices reach; nullptr: it does not last long enough for that.
+    virtual device::PinnedMemory* pinned() { return nullptr; }
     virtual uint32_t counter(int32_t number) const = 0;
     virtual void signal(int32_t number) = 0;
     /// See NodeArena.
@@ -29,9 +32,11 @@ class StepMemory {
 /// That of a blocking operation, which the ranks of a node share.
 class ArenaMemory : public StepMemory {
   public:
-    ArenaMemory(NodeArena& arena, uint32_t operation) : arena_(arena), operation_(operation) {}
+    ArenaMemory(NodeArena& arena, device::PinnedMemory& pinned, uint32_t operation)
+        : arena_(arena), pinned_(pinned), operation_(operation) {}
 
     std::byte* data() override { return arena_.data(operation_); }
+    device::PinnedMemory* pinned() override { return &pinned_; }
     uint32_t counter(int32_t number) const override { return arena_.counter(operation_, number); }
     void signal(int32_t number) override { arena_.signal(operation_, number); }
     void give_up(int node) override { arena_.give_up(operation_, node); }
@@ -40,6 +45,7 @@ class ArenaMemory : public StepMemory {
 
   private:
     NodeArena& arena_;
+    device::PinnedMemory& pinned_;
     const uint32_t operation_;
 };
 

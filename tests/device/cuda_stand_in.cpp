@@ -1,18 +1,19 @@
 // A stand-in for libcuda.so.1, as strict as a GPU and stricter: its memory is out of reach for
 // programs (the driver has a second mapping of it), bytes outside an allocation cannot be copied,
 // copies need the context of the allocation, contexts are those of a thread, and addresses are used
-// again at once, for whatever kind of memory is wanted next. Copies in a stream happen when that is
-// waited for, and the bytes are spoilt until then; those of memory that is not pinned are counted.
+// again at once, for whatever kind of memory is wanted next. Copies in a stream happen when that or
+// an event behind them is waited for, or the event has been asked for some times, and the bytes are
+// spoilt until then (stream.cpp); those of memory that is not pinned are counted.
 //
 // GPU_STAND_IN="ALPHA BETA ALPHA BETA" makes copies take that time (seconds, seconds per byte; host
 // to device first). As on a device with one copy engine, copies of several processes follow one
 // another. GPU_STAND_IN_WITHOUT=RANK: that rank has no device. GPU_STAND_IN_OPEN=1: programs reach
 // the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
 // call of that function fails, of those for which the test allows it; with
-// GPU_STAND_IN_FAIL_ANYWHERE=1 of all.
+// GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often events have to be asked for.
 
 #include "tests/device/copy_engine.hpp"
-#include "tests/device/faults.hpp"
+#include "tests/device/driver_function.hpp"
 #include "tests/device/stand_in.hpp"
 #include "tests/device/stream.hpp"
 
@@ -22,22 +23,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace {
-
-constexpr int success = 0;
-constexpr int invalid_value = 1;
-constexpr int out_of_memory = 2;
-constexpr int not_initialized = 3;
-constexpr int invalid_context = 201;
-constexpr int already_pinned = 712;
-constexpr int not_pinned = 713;
-constexpr int unknown = 999;
 
 constexpr int devices = 2;
 constexpr std::uint64_t memory_bytes = std::uint64_t{1} << 28U;
@@ -63,9 +53,7 @@ struct Memory {
     std::map<std::uint64_t, Allocation> allocations; ///< by offset
 };
 
-std::mutex mutex;
 bool initialized = false;
-StandInCounts counts{};
 thread_local std::array<Context*, 16> contexts{};
 thread_local std::size_t depth = 0; ///< of contexts, below the current one
 thread_local int capture_mode = 0;
@@ -139,38 +127,15 @@ char* look_up(std::uint64_t address, std::size_t bytes, int* code) {
 
 /// The same for a copy from or to the host.
 char* reach(std::uint64_t address, std::size_t bytes, int* code) {
-    const std::lock_guard lock(mutex);
-    ++counts.copies;
-    counts.bytes += bytes;
+    const std::lock_guard lock(driver_mutex());
+    ++counts().copies;
+    counts().bytes += bytes;
     return look_up(address, bytes, code);
-}
-
-constexpr std::uintptr_t stream_of_thread = 2;
-std::set<std::uintptr_t> created_streams;
-bool is_a_stream(const void* stream) {
-    const auto number = reinterpret_cast<std::uintptr_t>(stream);
-    return number == 0 || number == stream_of_thread || created_streams.contains(number);
-}
-
-int copy_later(std::size_t direction, char* to, const char* from, std::size_t bytes) {
-    const std::lock_guard lock(mutex);
-    if (!begin_copy(direction, to, from, bytes)) { ++counts.unpinned; }
-    return success;
-}
-
-void land() {
-    const std::lock_guard lock(mutex);
-    end_copies();
 }
 
 } // namespace
 
-#define DRIVER extern "C" __attribute__((visibility("default"))) int
-#define MAY_FAIL                                                                                   \
-    if (is_to_fail(__func__)) {                                                                    \
-        ++counts.faults;                                                                           \
-        return unknown;                                                                            \
-    }
+void* current_context() { return current(); }
 
 DRIVER cuInit(unsigned flags) {
     MAY_FAIL
@@ -234,41 +199,24 @@ DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
     std::swap(*mode, capture_mode);
     return success;
 }
-DRIVER cuStreamSynchronize(void* stream) {
-    MAY_FAIL
-    if (current() == nullptr || !is_a_stream(stream)) { return invalid_context; }
-    land();
-    return success;
-}
-DRIVER cuStreamCreate(void** stream, unsigned flags) {
-    static std::uintptr_t next = 0x1000;
-    if (current() == nullptr || flags > 1) { return invalid_value; }
-    created_streams.insert(++next);
-    *stream = reinterpret_cast<void*>(next);
-    return success;
-}
-DRIVER cuStreamDestroy_v2(void* stream) {
-    return created_streams.erase(reinterpret_cast<std::uintptr_t>(stream)) == 1 ? success
-                                                                                : invalid_value;
-}
 DRIVER cuCtxSynchronize() { return current() != nullptr ? success : invalid_context; }
 
 DRIVER cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     if (current() == nullptr) { return invalid_context; }
     return allocate(address, bytes, Kind::device, current()->device);
 }
 DRIVER cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned /*flags*/) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     if (current() == nullptr) { return invalid_context; }
     return allocate(address, bytes, Kind::managed, current()->device);
 }
 DRIVER stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int device) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     return allocate(address, bytes, Kind::pool, device);
 }
 DRIVER cuMemFree_v2(std::uint64_t address) {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     const auto found = find(address);
     if (found == memory().allocations.end() || address != address_of(found->first)) {
         return invalid_value;
@@ -292,7 +240,8 @@ DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
     int code = success;
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
-    land();
+    const std::lock_guard lock(driver_mutex());
+    end_copies();
     copy_as_a_device(0, reached, from, bytes);
     return code;
 }
@@ -302,8 +251,8 @@ DRIVER cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t byte
     if (code != success) { return code; }
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
-    const auto* const source = static_cast<const char*>(from);
-    return copy_later(0, reached, source, bytes);
+    const std::lock_guard lock(driver_mutex());
+    return begin_copy(0, reached, static_cast<const char*>(from), bytes);
 }
 DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
@@ -311,32 +260,20 @@ DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, voi
     if (code != success) { return code; }
     const char* const reached = reach(from, bytes, &code);
     if (reached == nullptr) { return code; }
-    auto* const target = static_cast<char*>(to);
-    return copy_later(1, target, reached, bytes);
+    const std::lock_guard lock(driver_mutex());
+    return begin_copy(1, static_cast<char*>(to), reached, bytes);
 }
 DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
     int code = is_a_stream(stream) ? success : invalid_value;
     if (code != success) { return code; }
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     const char* const source = look_up(from, bytes, &code);
     char* const target = code == success ? look_up(to, bytes, &code) : nullptr;
     if (code != success) { return code; }
-    begin_copy(within_device, target, source, bytes);
-    ++counts.copies;
-    counts.bytes += bytes;
-    return success;
-}
-DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
-    MAY_FAIL
-    const std::lock_guard lock(mutex);
-    if (current() == nullptr) { return invalid_context; }
-    return pin(memory, bytes) ? success : already_pinned;
-}
-DRIVER cuMemHostUnregister(void* memory) {
-    const std::lock_guard lock(mutex);
-    if (current() == nullptr) { return invalid_context; }
-    return unpin(memory) ? success : not_pinned;
+    ++counts().copies;
+    counts().bytes += bytes;
+    return begin_copy(within_device, target, source, bytes);
 }
 DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     MAY_FAIL
@@ -348,8 +285,8 @@ DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
 DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
                               std::uint64_t address) {
     MAY_FAIL
-    const std::lock_guard lock(mutex);
-    ++counts.queries;
+    const std::lock_guard lock(driver_mutex());
+    ++counts().queries;
     if (!initialized) { return not_initialized; }
     const auto found = find(address);
     const bool is_ours = found != memory().allocations.end();
@@ -378,11 +315,7 @@ DRIVER cuGetErrorString(int code, const char** text) {
 // NOLINTNEXTLINE(readability-identifier-naming)
 DRIVER MPIX_Query_cuda_support() { return std::getenv("GPU_STAND_IN_OPEN") != nullptr ? 1 : 0; }
 
-extern "C" __attribute__((visibility("default"))) StandInCounts stand_in_counts() {
-    const std::lock_guard lock(mutex);
-    return counts;
-}
 extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(driver_mutex());
     return memory().allocations.size();
 }

@@ -27,8 +27,14 @@ struct StandInCounts {
     std::uint64_t queries;
     std::uint64_t copies; ///< of all directions
     std::uint64_t bytes;
-    std::uint64_t unpinned; ///< of the copies
-    std::uint64_t faults;   ///< made to happen by GPU_STAND_IN_FAIL
+    std::uint64_t unpinned;     ///< of the copies
+    std::uint64_t faults;       ///< made to happen by GPU_STAND_IN_FAIL
+    std::uint64_t pinned_again; ///< refused, for some of it was pinned before
+    // And what there is now.
+    std::uint64_t under_way; ///< copies that have begun and not ended
+    std::uint64_t events;
+    std::uint64_t pinned;          ///< pieces of memory
+    std::uint64_t pinned_and_gone; ///< of those, unmapped
 };
 StandInCounts stand_in_counts();
 /// Whether GPU_STAND_IN_FAIL counts the calls of this thread from now on.

@@ -76,6 +76,7 @@ void RandomCase::draw_traffic(Random& random) {
                 list.push_back({peer, 0, uniform ? uniform_bytes : draw_bytes(random)});
             }
         }
+        traffic[static_cast<size_t>(source)].packs_late = chance(random, 20);
         std::shuffle(list.begin(), list.end(), random);
         for (uint32_t i = 0; i < list.size(); ++i) {
             list[i].memory = i;
@@ -93,6 +94,7 @@ void RandomCase::draw_allgather(Random& random) {
     const uint64_t density = draw(random, 0, 100);
     for (auto& rank : traffic) {
         const uint64_t bytes = draw_bytes(random);
+        rank.packs_late = chance(random, 20);
         for (int peer = 0; peer < topology.ranks(); ++peer) {
             if (!chance(random, density)) { continue; }
             for (uint64_t i = chance(random, 10) ? 2 : 1; i > 0; --i) {

@@ -43,19 +43,21 @@ class Sender {
     uint32_t counter(int32_t number) { return arena_.counters.at(static_cast<size_t>(number)); }
     void signal(int32_t number) { ++arena_.counters.at(static_cast<size_t>(number)); }
 
-    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
+    bool pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to, uint32_t /*step*/) {
         require(offset + bytes <= items_.at(item).bytes, "pack reads beyond its contribution");
         arena_.check(to, bytes);
         std::copy_n(items_[item].data + offset, bytes, to);
         packed_[item] += bytes;
+        return true;
     }
+    void settle() {}
 
     void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
         arena_.check(data, bytes);
         require(std::find(destinations_.begin(), destinations_.end(), peer) == destinations_.end(),
                 "a second piece from one node to one rank");
         destinations_.push_back(peer);
-        network_.send({node_, peer, true}, {{data, data + bytes}, &completions_, step});
+        network_.send({node_, peer, true}, {{data, data + bytes}, data, &completions_, step});
     }
 
     std::span<const FinishedStep> poll() {
@@ -64,8 +66,8 @@ class Sender {
         return polled_;
     }
 
-    void unpack(uint32_t, uint64_t, uint64_t, const std::byte*) { refuse(); }
-    void copy(uint32_t, uint32_t, uint64_t) { refuse(); }
+    bool unpack(uint32_t, uint64_t, uint64_t, const std::byte*, uint32_t) { return refuse(); }
+    bool copy(uint32_t, uint32_t, uint64_t, uint32_t) { return refuse(); }
     void receive(int, std::byte*, uint64_t, uint32_t) { refuse(); }
     void send_item(int, uint32_t, uint32_t) { refuse(); }
     void receive_item(int, uint32_t, uint32_t) { refuse(); }
@@ -78,7 +80,7 @@ class Sender {
     }
 
   private:
-    static void refuse() { throw std::runtime_error("the node part does more than to send"); }
+    static bool refuse() { throw std::runtime_error("the node part does more than to send"); }
 
     int node_;
     std::vector<Contributed> items_;
@@ -109,11 +111,11 @@ class Pending {
   public:
     Pending(const Topology& topology, const Parameters& parameters, int rank,
             const RankTraffic& traffic, Contributions& contributions, Network& network,
-            uint32_t operation)
+            Random& random, uint32_t operation)
         : topology_(topology), rank_(rank), contributions_(contributions), network_(network),
           operation_(operation),
           part_(gathered::own_part(topology, traffic, rank, parameters, above)),
-          arena_(part_.schedule), machine_(rank, traffic, arena_, network, &topology),
+          arena_(part_.schedule), machine_(rank, traffic, arena_, network, random, &topology),
           execution_(part_.schedule, machine_, operation, false) {
         check_part();
     }
@@ -161,8 +163,10 @@ class Pending {
         for (const Step& step : part_.schedule.prologue) {
             require(step.arena + step.bytes <= part_.contributed_bytes,
                     "packed beyond the contributions");
-            machine_.pack_anywhere(step.item, step.offset, step.bytes, packed + step.arena);
+            machine_.pack_anywhere(step.item, step.offset, step.bytes, packed + step.arena,
+                                   Step::not_listed);
         }
+        machine_.settle();
         if (contributions_.arrive(operation_)) { send_for_all(); }
     }
 
@@ -214,7 +218,7 @@ class Job {
             for (uint32_t operation = 0; operation < operations; ++operation) {
                 own.push_back(std::make_unique<Pending>(
                     topology, parameters_, rank, input.traffic[static_cast<size_t>(rank)],
-                    *contributions_[static_cast<size_t>(rank)], network_, operation));
+                    *contributions_[static_cast<size_t>(rank)], network_, random_, operation));
             }
         }
     }

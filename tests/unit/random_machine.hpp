@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -50,6 +51,7 @@ class Network {
 
     struct Send {
         std::vector<std::byte> data;
+        const std::byte* memory = nullptr; ///< that the data is read from when it is received
         std::vector<FinishedStep>* sender = nullptr; ///< null when it was told already
         uint32_t step = 0;
     };
@@ -65,6 +67,7 @@ class Network {
         if (draw(random_, 0, 1) == 0) {
             message.sender->push_back({message.step, message.data.size(), false});
             message.sender = nullptr;
+            message.memory = nullptr;
         }
         sends_[channel].push_back(std::move(message));
         match(channel);
@@ -92,7 +95,9 @@ class Network {
                     "a message is larger than its receive");
             require(!receive.exact || message.data.size() == receive.capacity,
                     "a direct message is smaller than its receive");
-            std::copy(message.data.begin(), message.data.end(), receive.to);
+            const std::byte* const from =
+                message.memory != nullptr ? message.memory : message.data.data();
+            std::copy_n(from, message.data.size(), receive.to);
             receive.receiver->push_back({receive.step, message.data.size(), false});
             if (message.sender != nullptr) {
                 message.sender->push_back({message.step, message.data.size(), false});
@@ -107,14 +112,52 @@ class Network {
     std::map<Channel, std::deque<Receive>> receives_;
 };
 
+/// Copies that end later than they begin, in any order, as those of devices: then what they copy
+/// from is read, and until then what they copy to is spoilt.
+class LateCopies {
+  public:
+    /// Some ranks have none, some have nothing else.
+    explicit LateCopies(Random& random) : random_(random), percent_(draw(random, 0, 2) * 50) {}
+
+    template <class Copy> bool is_over(std::byte* to, uint64_t bytes, uint32_t step, Copy copy) {
+        if (draw(random_, 1, 100) > percent_) {
+            copy();
+            return true;
+        }
+        std::fill_n(to, bytes, std::byte{0xff}); // no content has it
+        under_way_.emplace_back(step, std::move(copy));
+        return false;
+    }
+
+    /// Ends some of them; at least one, if there are any.
+    void end_some(std::vector<FinishedStep>& ended) {
+        if (under_way_.empty()) { return; }
+        std::shuffle(under_way_.begin(), under_way_.end(), random_);
+        for (uint64_t left = draw(random_, 1, under_way_.size()); left > 0; --left) {
+            const auto [step, copy] = std::move(under_way_.back());
+            under_way_.pop_back();
+            copy();
+            if (step != Step::not_listed) { ended.push_back({step, 0, false}); }
+        }
+    }
+
+    bool empty() const { return under_way_.empty(); }
+
+  private:
+    Random& random_;
+    uint64_t percent_;
+    std::vector<std::pair<uint32_t, std::function<void()>>> under_way_;
+};
+
 /// The Machine of one rank: its user memory, and an arena that it may share.
 class Rank {
   public:
     /// `topology`: pieces come from any rank of the node that the receive names; nullptr: from the
     /// rank that it names.
-    Rank(int rank, const RankTraffic& traffic, Arena& arena, Network& network,
+    Rank(int rank, const RankTraffic& traffic, Arena& arena, Network& network, Random& random,
          const Topology* topology = nullptr)
-        : rank_(rank), traffic_(traffic), arena_(arena), network_(network), topology_(topology) {
+        : rank_(rank), traffic_(traffic), arena_(arena), network_(network), late_(random),
+          topology_(topology) {
         for (const Incoming& message : traffic.incoming) {
             received_.emplace_back(message.bytes);
             writes_.emplace_back(message.bytes, 0);
@@ -125,36 +168,45 @@ class Rank {
     uint32_t counter(int32_t number) { return arena_.counters.at(static_cast<size_t>(number)); }
     void signal(int32_t number) { ++arena_.counters.at(static_cast<size_t>(number)); }
 
-    void pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) {
+    bool pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to, uint32_t step) {
         arena_.check(to, bytes);
-        pack_anywhere(item, offset, bytes, to);
+        return pack_anywhere(item, offset, bytes, to, step);
     }
 
     /// The same, to memory beside the arena.
-    void pack_anywhere(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) const {
-        const Outgoing& message = traffic_.outgoing.at(item);
-        require(offset + bytes <= message.bytes, "pack reads beyond its message");
-        for (uint64_t i = 0; i < bytes; ++i) { to[i] = content(rank_, message.memory, offset + i); }
+    bool pack_anywhere(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to,
+                       uint32_t step) {
+        require(offset + bytes <= traffic_.outgoing.at(item).bytes,
+                "pack reads beyond its message");
+        return late_.is_over(to, bytes, step, [=, this] { read(item, offset, bytes, to); });
     }
 
-    void unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from) {
+    bool unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from,
+                uint32_t step) {
         require(offset + bytes <= received_.at(item).size(), "unpack writes beyond its message");
         arena_.check(from, bytes);
-        std::copy(from, from + bytes, received_[item].begin() + static_cast<ptrdiff_t>(offset));
         count_writes(item, offset, bytes);
+        std::byte* const to = received_[item].data() + offset;
+        return late_.is_over(to, bytes, step, [=] { std::copy_n(from, bytes, to); });
     }
 
-    void copy(uint32_t item, uint32_t other_item, uint64_t bytes) {
+    bool copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step) {
         require(bytes == traffic_.outgoing.at(item).bytes &&
                     bytes == received_.at(other_item).size(),
                 "copy of unequal messages");
-        received_[other_item] = whole(item);
         count_writes(other_item, 0, bytes);
+        std::byte* const to = received_[other_item].data();
+        return late_.is_over(to, bytes, step, [=, this] { read(item, 0, bytes, to); });
+    }
+
+    void settle() {
+        while (!late_.empty()) { late_.end_some(completions_); }
     }
 
     void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
         arena_.check(data, bytes);
-        network_.send(piece_channel(rank_, peer), {{data, data + bytes}, &completions_, step});
+        network_.send(piece_channel(rank_, peer),
+                      {{data, data + bytes}, data, &completions_, step});
     }
 
     void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
@@ -164,7 +216,7 @@ class Rank {
 
     void send_item(int peer, uint32_t item, uint32_t step) {
         require(traffic_.outgoing.at(item).peer == peer, "direct message to the wrong rank");
-        network_.send({rank_, peer, false}, {whole(item), &completions_, step});
+        network_.send({rank_, peer, false}, {whole(item), nullptr, &completions_, step});
     }
 
     void receive_item(int peer, uint32_t item, uint32_t step) {
@@ -175,6 +227,7 @@ class Rank {
     }
 
     std::span<const FinishedStep> poll() {
+        late_.end_some(completions_);
         polled_.clear();
         polled_.swap(completions_);
         return polled_;
@@ -186,6 +239,7 @@ class Rank {
 
     /// All that `traffic`, of all ranks, has for this rank is in its place.
     void check(const std::vector<RankTraffic>& traffic) const {
+        require(late_.empty(), "over before its last copy");
         const auto listed = expected(traffic);
         for (size_t item = 0; item < received_.size(); ++item) {
             for (size_t i = 0; i < received_[item].size(); ++i) {
@@ -203,8 +257,13 @@ class Rank {
 
     std::vector<std::byte> whole(uint32_t item) const {
         std::vector<std::byte> data(traffic_.outgoing.at(item).bytes);
-        pack_anywhere(item, 0, data.size(), data.data());
+        read(item, 0, data.size(), data.data());
         return data;
+    }
+
+    void read(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to) const {
+        const uint32_t memory = traffic_.outgoing.at(item).memory;
+        for (uint64_t i = 0; i < bytes; ++i) { to[i] = content(rank_, memory, offset + i); }
     }
 
     /// Source and memory number of every message that this rank lists as incoming.
@@ -232,6 +291,7 @@ class Rank {
     const RankTraffic& traffic_;
     Arena& arena_;
     Network& network_;
+    LateCopies late_;
     const Topology* topology_;
     std::vector<std::vector<std::byte>> received_;
     std::vector<std::vector<int>> writes_;

@@ -2,8 +2,9 @@
 //
 // Runs random exchanges on random clusters through compile_schedule() and Execution, the code that
 // runs in an application, on a machine made of plain memory. Checks for every case that each byte
-// arrives once, in its place; that no rank waits for ever; that the arena and counter bounds hold;
-// that every piece and message finds its receive, with nothing left over.
+// arrives once, in its place, also where copies end later than they begin; that no rank waits for
+// ever; that the arena and counter bounds hold; that every piece and message finds its receive,
+// with nothing left over.
 
 #include "tests/unit/random_machine.hpp"
 
@@ -25,7 +26,7 @@ class Job {
         compile(strategy);
         for (int rank = 0; rank < input.topology.ranks(); ++rank) {
             ranks_.push_back(std::make_unique<Rank>(rank, input.traffic[static_cast<size_t>(rank)],
-                                                    arena_of(rank), network_));
+                                                    arena_of(rank), network_, random_));
         }
     }
 

@@ -88,7 +88,7 @@ TEST(Figure2, OneMessage) {
 TEST(Figure3, GpuDirectWinsForOneMessage) {
     for (const char* table : {summit, lassen}) {
         const Shown shown(table, 3);
-        for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+        for (int bytes = 1; bytes <= 524288; bytes *= 2) {
             EXPECT_EQ(shown.winner(bytes), "gpudirect") << table << " " << bytes;
         }
         const auto ratio = [&](double bytes) {
@@ -108,7 +108,7 @@ TEST(Figure3, GpuDirectWinsForOneMessage) {
 TEST(Figure4, AllProcessesAreBest) {
     for (const char* table : {summit, lassen}) {
         const Shown shown(table, 4);
-        for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+        for (int bytes = 1; bytes <= 524288; bytes *= 2) {
             EXPECT_EQ(shown.winner(bytes), "ppn_40") << table << " " << bytes;
         }
     }
@@ -125,7 +125,7 @@ TEST(Figure4, AllProcessesAreBest) {
 // 10 messages on Summit": all but 16 and 32 KiB.
 TEST(Figure5, OnSummitCopyingWinsFromTenMessages) {
     const Shown shown(summit, 5);
-    for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+    for (int bytes = 1; bytes <= 524288; bytes *= 2) {
         const bool exception = bytes == 16384 || bytes == 32768;
         EXPECT_EQ(shown.copying_wins_from(bytes) <= 10, !exception) << bytes;
         EXPECT_EQ(shown.at(bytes, "three_step_10") < shown.at(bytes, "gpudirect_10"), !exception);
@@ -144,7 +144,7 @@ TEST(Figure5, OnSummitCopyingWinsFromTenMessages) {
 // paper does not say so.
 TEST(Figure5, OnLassenCopyingWinsFromSomeHundred) {
     const Shown shown(lassen, 5);
-    for (double bytes = 1; bytes <= 2048; bytes *= 2) {
+    for (int bytes = 1; bytes <= 2048; bytes *= 2) {
         EXPECT_GT(shown.copying_wins_from(bytes), 10) << bytes;
         EXPECT_LE(shown.copying_wins_from(bytes), 100) << bytes;
         EXPECT_GT(shown.at(bytes, "three_step_10"), shown.at(bytes, "gpudirect_10")) << bytes;
@@ -152,7 +152,7 @@ TEST(Figure5, OnLassenCopyingWinsFromSomeHundred) {
     }
     EXPECT_EQ(shown.copying_wins_from(1), 47); // 26.8 us of copies, 0.58 us saved by each
     EXPECT_EQ(shown.copying_wins_from(4096), 8);
-    for (double bytes = 8192; bytes <= 524288; bytes *= 2) {
+    for (int bytes = 8192; bytes <= 524288; bytes *= 2) {
         EXPECT_EQ(shown.copying_wins_from(bytes), std::numeric_limits<double>::infinity()) << bytes;
     }
 }
@@ -162,7 +162,7 @@ TEST(Figure5, OnLassenCopyingWinsFromSomeHundred) {
 TEST(Figure5, DuplicateDataMakeCopyingPayEarlier) {
     const Shown with(summit, 5, {.duplicate_fraction = 0.5});
     const Shown without(summit, 5);
-    for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+    for (int bytes = 1; bytes <= 524288; bytes *= 2) {
         EXPECT_LE(with.copying_wins_from(bytes), without.copying_wins_from(bytes)) << bytes;
         EXPECT_LT(with.at(bytes, "three_step_100"), without.at(bytes, "three_step_100")) << bytes;
     }
@@ -192,7 +192,7 @@ TEST(Figure5, TheCrossoverIsThatOfTheTimes) {
 TEST(Figure6, CopyingToTheCpuBeatsGpuDirect) {
     const Shown on_summit(summit, 6);
     const Shown on_lassen(lassen, 6);
-    for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+    for (int bytes = 1; bytes <= 524288; bytes *= 2) {
         EXPECT_EQ(on_summit.at(bytes, "three_step") < on_summit.at(bytes, "device_aware"),
                   bytes != 16384)
             << bytes;
@@ -212,7 +212,7 @@ TEST(Figure6, CopyingToTheCpuBeatsGpuDirect) {
 TEST(Figure6, DuplicateDevicePointersWin) {
     const Shown on_summit(summit, 6);
     const Shown on_lassen(lassen, 6);
-    for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+    for (int bytes = 1; bytes <= 524288; bytes *= 2) {
         EXPECT_EQ(on_summit.winner(bytes), "dup_devptr") << bytes;
         EXPECT_EQ(on_lassen.winner(bytes), bytes < 131072 ? "dup_devptr" : "device_aware") << bytes;
     }
@@ -230,7 +230,7 @@ TEST(Figure6, DuplicateDevicePointersWin) {
 TEST(Figure6, SharingMessagesBeatsSharingEach) {
     for (const char* table : {summit, lassen}) {
         const Shown shown(table, 6);
-        for (double bytes = 1; bytes <= 524288; bytes *= 2) {
+        for (int bytes = 1; bytes <= 524288; bytes *= 2) {
             EXPECT_LT(shown.at(bytes, "dup_devptr"), shown.at(bytes, "alltoall_dup_devptr"));
             EXPECT_LT(shown.at(bytes, "extra_message"), shown.at(bytes, "alltoall_extra_message"));
         }

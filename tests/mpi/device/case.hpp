@@ -14,6 +14,7 @@ inline int wrong = 0;
 inline int errors = 0;
 inline bool may_fail = false;
 inline bool is_left_to_mpi = false;
+inline bool is_by_arena = false;
 inline StandInCounts in_calls{}; ///< what the library has done
 
 inline void require(bool is_right, const std::string& what) {
@@ -73,6 +74,17 @@ struct Blocks {
     }
     std::vector<int> untouched() const { return std::vector<int>(expected.size(), -1); }
 };
+
+/// An exchange is over, and so is all that it has begun.
+inline void require_clean(const StandInCounts& before) {
+    const StandInCounts after = stand_in_counts();
+    require(after.under_way == 0, "copies are under way");
+    if (may_fail) { return; }
+    require(after.events == 0, "events are left");
+    require(after.unpinned == before.unpinned, "copies of memory that is not pinned");
+    require(after.pinned_again == 0, "pinned again");
+    require(after.pinned_and_gone == 0, "what is pinned is gone");
+}
 
 struct Form {
     Kind from;

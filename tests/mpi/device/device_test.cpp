@@ -4,8 +4,8 @@
 // device_test [fail] [left_to_mpi]: `fail` expects that a call of the driver fails somewhere
 // (GPU_STAND_IN_FAIL): then results may be wrong on some rank if some rank is told. `left_to_mpi`:
 // that is what becomes of the calls. `aware`: MPI reaches the memory, and what goes straight is not
-// copied. `pinned`: large messages go straight, by way of pinned memory. `counts`: prints what the
-// driver was asked to copy.
+// copied. `arena`: large messages go by way of the memory that the ranks of a node share. `counts`:
+// prints what the driver was asked to copy.
 
 #include "tests/mpi/device/case.hpp"
 #include "tests/mpi/device/neighbors.hpp"
@@ -25,7 +25,6 @@
 
 namespace {
 
-bool are_large_pinned = false;
 bool is_aware = false;
 bool are_counts_wanted = false;
 
@@ -63,8 +62,7 @@ void alltoallv(const Form& form, int most) {
     const std::uint64_t moved = (blocks.sent.size() + blocks.expected.size()) * sizeof(int);
     require(!is_straight || after.bytes - before.bytes < moved / 2, "copied on the way");
     const bool is_small = most <= 4 && !may_fail;
-    const bool is_pinned = is_small || (are_large_pinned && !may_fail);
-    require(!is_pinned || after.unpinned == before.unpinned, "copies of memory that is not pinned");
+    require_clean(before);
     require(!is_small || after.copies - before.copies <= static_cast<std::uint64_t>(ranks) + 1,
             "what is sent is not copied at once");
     require(target.read() == blocks.expected, "alltoallv: wrong bytes");
@@ -106,13 +104,13 @@ void alltoall(const Form& form, int each, MPI_Comm comm = MPI_COMM_WORLD) {
     const StandInCounts after = stand_in_counts();
     const bool is_small = each < 1000 && !may_fail;
     require(!is_small || after.copies - before.copies <= 2, "not all is copied at once");
+    require_clean(before);
     require(target.read() == blocks.expected, "alltoall: wrong bytes");
 }
 
 /// Columns of a matrix, with a datatype whose bytes do not lie side by side: nothing between them
 /// may be written.
-void columns(const Form& form) {
-    const int rows = 5;
+void columns(const Form& form, int rows = 5) {
     const int width = ranks + 1;
     MPI_Datatype column = MPI_DATATYPE_NULL;
     MPI_Datatype resized = MPI_DATATYPE_NULL;
@@ -134,6 +132,7 @@ void columns(const Form& form) {
     const Array target(form.to, sent.size());
     source.write(sent);
     target.write(untouched);
+    const StandInCounts before = stand_in_counts();
     if (form.is_nonblocking) {
         MPI_Request request = MPI_REQUEST_NULL;
         int code = MPI_SUCCESS;
@@ -158,6 +157,7 @@ void columns(const Form& form) {
         MPI_Type_free(&resized);
     }
     MPI_Type_free(&column);
+    require_clean(before);
     require(target.read() == expected, "columns: wrong bytes");
     require(source.read() == sent, "columns: what is sent has changed");
 }
@@ -192,6 +192,22 @@ void persistent() {
         require(source->data() == from, "the test itself: addresses do not come again");
     }
     MPI_Request_free(&request);
+}
+
+/// What is pinned of a communicator's memory is so as long as there is that memory.
+void on_another_communicator() {
+    MPI_Comm reversed = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reversed);
+    MPI_Comm_set_errhandler(reversed, MPI_ERRORS_RETURN);
+    const int own = rank;
+    rank = ranks - 1 - rank; // of this communicator
+    alltoall({Kind::device, Kind::pool}, 50000, reversed);
+    rank = own;
+    const StandInCounts before = stand_in_counts();
+    call("MPI_Comm_free", [&] { return MPI_Comm_free(&reversed); });
+    const StandInCounts after = stand_in_counts();
+    require(may_fail || !is_by_arena || after.pinned < before.pinned, "it stays pinned");
+    require(after.pinned_and_gone == 0, "what is pinned is gone");
 }
 
 /// One rank's call is refused, and the others do not know: the next is right.
@@ -236,7 +252,11 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     MPI_Comm_free(&twin);
     one_errs_alone();
     persistent();
+    on_another_communicator();
+    several_to_one();
     alltoallv({Kind::device, Kind::pool}, large);
+    columns({Kind::device, Kind::pool, true}, large / 4);
+    columns({Kind::managed, Kind::device}, large / 4);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
     alltoallv({Kind::other_device, Kind::managed, true}, large);
 }
@@ -249,7 +269,7 @@ int main(int argc, char** argv) {
         are_counts_wanted = are_counts_wanted || std::string(argv[i]) == "counts";
         is_aware = is_aware || std::string(argv[i]) == "aware";
         is_left_to_mpi = is_left_to_mpi || std::string(argv[i]) == "left_to_mpi";
-        are_large_pinned = are_large_pinned || std::string(argv[i]) == "pinned";
+        is_by_arena = is_by_arena || std::string(argv[i]) == "arena";
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -6,25 +6,26 @@
 #include <memory>
 #include <utility>
 
-inline std::vector<int> message(int source, int destination, int length) {
+/// The `number`-th from there to there.
+inline std::vector<int> message(int source, int destination, std::size_t number, int length) {
     std::vector<int> content(static_cast<std::size_t>(length));
     for (int k = 0; k < length; ++k) {
-        content[static_cast<std::size_t>(k)] = value(source, destination, k);
+        content[static_cast<std::size_t>(k)] =
+            value(source, destination, k + 13 * static_cast<int>(number));
     }
     return content;
 }
 
-/// Each rank to three others, as absolute addresses in memories of several kinds.
+/// Each rank to some others, as absolute addresses in memories of several kinds.
 inline void neighbors(Kind kind, bool is_nonblocking, MPI_Comm graph,
-                      const std::vector<int>& shifts) {
-    constexpr int length = 9;
+                      const std::vector<int>& shifts, int length = 9) {
     const std::size_t degree = shifts.size();
     std::vector<std::unique_ptr<Array>> sources, targets;
     std::vector<MPI_Aint> from(degree), to(degree);
     for (std::size_t i = 0; i < degree; ++i) {
         const int destination = (rank + shifts[i]) % ranks;
-        const std::vector<int> content = message(rank, destination, length);
-        const Kind other = i == 0 ? Kind::host : kind;
+        const std::vector<int> content = message(rank, destination, i, length);
+        const Kind other = i % 3 == 0 ? Kind::host : kind;
         sources.push_back(std::make_unique<Array>(other, length));
         targets.push_back(std::make_unique<Array>(i == 1 ? Kind::host : kind, length));
         sources.back()->write(content);
@@ -52,7 +53,7 @@ inline void neighbors(Kind kind, bool is_nonblocking, MPI_Comm graph,
     }
     for (std::size_t i = 0; i < degree; ++i) {
         const int source = (rank - shifts[i] + ranks) % ranks;
-        require(targets[i]->read() == message(source, rank, length), "neighbours: wrong bytes");
+        require(targets[i]->read() == message(source, rank, i, length), "neighbours: wrong bytes");
     }
 }
 
@@ -70,6 +71,14 @@ inline MPI_Comm make_graph(const std::vector<int>& shifts) {
     return graph;
 }
 
+/// Those of a host need no copy, and must not overtake those of a device that are before them.
+inline void several_to_one() {
+    const std::vector<int> shifts = {2, 2, 2, 2};
+    MPI_Comm graph = make_graph(shifts);
+    neighbors(Kind::device, false, graph, shifts, 50000);
+    MPI_Comm_free(&graph);
+}
+
 /// A row of ranks, whose ends have a neighbour that does not exist: its block stays as it is.
 inline void row_of_ranks(const Form& form) {
     constexpr int length = 5;
@@ -80,7 +89,7 @@ inline void row_of_ranks(const Form& form) {
     MPI_Comm_set_errhandler(row, MPI_ERRORS_RETURN);
     const Array source(form.from, length);
     const Array target(form.to, both);
-    source.write(message(rank, 0, length));
+    source.write(message(rank, 0, 0, length));
     target.write(std::vector<int>(both, -1));
     if (form.is_nonblocking) {
         MPI_Request request = MPI_REQUEST_NULL;
@@ -100,7 +109,7 @@ inline void row_of_ranks(const Form& form) {
     for (const int peer : {rank - 1, rank + 1}) {
         const bool is_there = peer >= 0 && peer < ranks;
         const std::vector<int> block =
-            is_there ? message(peer, 0, length) : std::vector<int>(length, -1);
+            is_there ? message(peer, 0, 0, length) : std::vector<int>(length, -1);
         expected.insert(expected.end(), block.begin(), block.end());
     }
     require(target.read() == expected, "a row of ranks: wrong bytes");

@@ -1,0 +1,303 @@
+// The part of MpiTransport that moves bytes of the application's memory: on the host at once, of
+// devices later.
+
+#include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/memory/elements.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nodeaware {
+
+namespace {
+
+using Copy = device::LateCopies::Copy;
+using Direction = device::LateCopies::Direction;
+
+bool goes_by_host(const UserMemory& memory) {
+    return memory.place.is_on_device && !device::mpi_is_aware();
+}
+
+uint64_t address_of(const std::byte* bytes) { return reinterpret_cast<uintptr_t>(bytes); }
+
+} // namespace
+
+bool MpiTransport::pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to,
+                        uint32_t step) {
+    const UserMemory& memory = exchange_.outgoing[item];
+    bool is_over = true;
+    guarded([&] {
+        if (memory.dense_on_device != nullptr) {
+            copy_later(memory,
+                       {Direction::to_host, address_of(to),
+                        address_of(memory.dense_on_device) + offset, bytes, memory_.pinned()},
+                       step);
+            is_over = false;
+            return;
+        }
+        if (copy_from(memory, offset, bytes, to)) { return; }
+        if (bytes == memory.bytes) { return pack_user_memory(memory, to, comm_); }
+        Staged& staged = staged_outgoing_[item];
+        if (staged.bytes.empty()) {
+            staged.bytes.resize(memory.bytes);
+            pack_user_memory(memory, staged.bytes.data(), comm_);
+        }
+        std::copy_n(staged.bytes.data() + offset, bytes, to);
+        staged.done += bytes;
+        if (staged.done == memory.bytes) { staged_outgoing_.erase(item); }
+    });
+    return is_over;
+}
+
+bool MpiTransport::unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from,
+                          uint32_t step) {
+    const UserMemory& memory = exchange_.incoming[item];
+    bool is_over = true;
+    guarded([&] {
+        if (memory.dense_on_device != nullptr) {
+            copy_later(memory,
+                       {Direction::to_device, address_of(memory.dense_on_device) + offset,
+                        address_of(from), bytes, memory_.pinned()},
+                       step);
+            is_over = false;
+            return;
+        }
+        if (copy_to(memory, offset, bytes, from)) { return; }
+        if (bytes == memory.bytes) { return unpack_user_memory(memory, from, comm_); }
+        Staged& staged = staged_incoming_[item];
+        if (staged.bytes.empty()) { staged.bytes.resize(memory.bytes); }
+        std::copy_n(from, bytes, staged.bytes.data() + offset);
+        staged.done += bytes;
+        if (staged.done == memory.bytes) {
+            unpack_user_memory(memory, staged.bytes.data(), comm_);
+            staged_incoming_.erase(item);
+        }
+    });
+    return is_over;
+}
+
+void MpiTransport::pack_now(uint32_t item, std::byte* to) {
+    guarded([&] { pack_user_memory(exchange_.outgoing[item], to, comm_); });
+}
+
+void MpiTransport::unpack_now(uint32_t item, const std::byte* from) {
+    guarded([&] { unpack_user_memory(exchange_.incoming[item], from, comm_); });
+}
+
+bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step) {
+    const UserMemory& from = exchange_.outgoing[item];
+    const UserMemory& to = exchange_.incoming[other_item];
+    bool is_over = true;
+    guarded([&] {
+        if (!from.place.is_on_device && !to.place.is_on_device) {
+            return copy_on_host(item, other_item, bytes);
+        }
+        const bool are_dense = from.dense_on_device != nullptr && to.dense_on_device != nullptr;
+        if (are_dense && device::are_on_one_device(from.place, to.place)) {
+            copy_later(from,
+                       {Direction::within_device, address_of(to.dense_on_device),
+                        address_of(from.dense_on_device), bytes, nullptr},
+                       step);
+            is_over = false;
+            return;
+        }
+        ByHost& held = by_host_[step];
+        held.bytes = device::HostMemory(from.bytes);
+        held.bytes.pin(from.place.is_on_device ? from.place : to.place);
+        held.to = &to;
+        held.size = bytes;
+        is_over = fetch(from, held, step) && deliver(held, step);
+        if (is_over) { by_host_.erase(step); }
+    });
+    return is_over;
+}
+
+void MpiTransport::copy_on_host(uint32_t item, uint32_t other_item, uint64_t bytes) {
+    const UserMemory& from = exchange_.outgoing[item];
+    const UserMemory& to = exchange_.incoming[other_item];
+    if (from.dense != nullptr) {
+        unpack(other_item, 0, bytes, from.dense, Step::not_listed);
+    } else if (to.dense != nullptr) {
+        pack(item, 0, bytes, to.dense, Step::not_listed);
+    } else {
+        std::vector<std::byte> buffer(from.bytes);
+        pack_user_memory(from, buffer.data(), comm_);
+        unpack(other_item, 0, bytes, buffer.data(), Step::not_listed);
+    }
+}
+
+void MpiTransport::copy_later(const UserMemory& memory, const Copy& copy, uint32_t step) {
+    copies_.add(memory.place, copy, step);
+    packing_ += step == Step::not_listed ? 1 : 0;
+}
+
+/// Copies a message to memory on the host; false: end_copy() tells when it is there.
+bool MpiTransport::fetch(const UserMemory& memory, ByHost& held, uint32_t step) {
+    if (memory.dense_on_device == nullptr) {
+        pack_user_memory(memory, held.bytes.data(), comm_);
+        held.are_here = true;
+        return true;
+    }
+    copy_later(memory,
+               {Direction::to_host, address_of(held.bytes.data()),
+                address_of(memory.dense_on_device), memory.bytes, nullptr},
+               step);
+    return false;
+}
+
+/// And from there to where it goes.
+bool MpiTransport::deliver(ByHost& held, uint32_t step) {
+    held.are_here = true;
+    if (held.to->dense_on_device == nullptr) {
+        unpack_part(*held.to, held.bytes.data(), held.size, comm_);
+        return true;
+    }
+    if (held.size == 0) { return true; }
+    copy_later(*held.to,
+               {Direction::to_device, address_of(held.to->dense_on_device),
+                address_of(held.bytes.data()), held.size, nullptr},
+               step);
+    return false;
+}
+
+void MpiTransport::finish_copies() {
+    copies_.finish();
+    end_copies();
+}
+
+void MpiTransport::end_copies() {
+    copies_.poll([this](uint32_t step) { end_copy(step); });
+    if (copies_.error() != MPI_SUCCESS) { fail(copies_.error()); }
+    begin_held_sends();
+}
+
+void MpiTransport::end_copy(uint32_t step) {
+    if (step == Step::not_listed) {
+        --packing_;
+        return;
+    }
+    const auto found = by_host_.find(step);
+    if (found != by_host_.end()) {
+        ByHost& held = found->second;
+        const bool were_here = std::exchange(held.are_here, true);
+        if (held.to == nullptr) { return; } // begin_held_sends() sends it
+        bool is_over = true;
+        if (!were_here) {
+            guarded([&] { is_over = deliver(held, step); });
+        }
+        if (!is_over) { return; }
+        by_host_.erase(found);
+    }
+    untold_.push_back({step, 0, false});
+}
+
+/// Receivers tell direct messages of one rank apart by their order.
+bool MpiTransport::is_behind_another(int peer) const {
+    return std::any_of(held_sends_.begin(), held_sends_.end(),
+                       [&](const HeldSend& held) { return held.peer == peer; });
+}
+
+bool MpiTransport::is_held(const HeldSend& send) const {
+    const auto found = by_host_.find(send.step);
+    return found != by_host_.end() && !found->second.are_here;
+}
+
+void MpiTransport::send_item(int peer, uint32_t item, uint32_t step) {
+    const UserMemory& memory = exchange_.outgoing[item];
+    const HeldSend send{peer, item, step};
+    bool is_possible = true;
+    if (goes_by_host(memory)) {
+        is_possible = false;
+        guarded([&] {
+            ByHost& held = by_host_[step];
+            held.bytes = device::HostMemory(memory.bytes);
+            is_possible = true;
+            held.are_here = true; // or never: the receiver waits for the message in any case
+            held.bytes.pin(memory.place);
+            held.are_here = fetch(memory, held, step);
+        });
+    }
+    if (is_possible && (is_held(send) || is_behind_another(peer))) {
+        held_sends_.push_back(send);
+        return;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = is_possible ? begin_direct(send, &request) : MPI_ERR_NO_MEM;
+    begun(code, request, {step, -1});
+}
+
+void MpiTransport::begin_held_sends() {
+    size_t kept = 0;
+    for (const HeldSend send : held_sends_) {
+        const bool is_behind =
+            std::any_of(held_sends_.begin(), held_sends_.begin() + static_cast<ptrdiff_t>(kept),
+                        [&](const HeldSend& held) { return held.peer == send.peer; });
+        if (is_behind || is_held(send)) {
+            held_sends_[kept++] = send;
+            continue;
+        }
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int code = begin_direct(send, &request);
+        begun(code, request, {send.step, -1});
+    }
+    held_sends_.resize(kept);
+}
+
+int MpiTransport::begin_direct(const HeldSend& send, MPI_Request* request) {
+    const auto found = by_host_.find(send.step);
+    if (found == by_host_.end()) {
+        return begin_send(exchange_.outgoing[send.item], send.peer, tags_.direct, comm_, request);
+    }
+    int code = MPI_ERR_NO_MEM;
+    guarded([&] {
+        const Elements elements(exchange_.outgoing[send.item].bytes);
+        code = mpi.Isend(found->second.bytes.data(), elements.count(), elements.type(), send.peer,
+                         tags_.direct, comm_, request);
+    });
+    return code;
+}
+
+void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const UserMemory& memory = exchange_.incoming[item];
+    const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
+                     : goes_by_host(memory)
+                         ? receive_by_host(memory, peer, step, &request)
+                         : begin_receive(memory, peer, tags_.direct, comm_, &request);
+    begun(code, request, {step, peer});
+}
+
+int MpiTransport::receive_by_host(const UserMemory& memory, int peer, uint32_t step,
+                                  MPI_Request* request) {
+    int code = MPI_ERR_NO_MEM;
+    guarded([&] {
+        ByHost& held = by_host_[step];
+        held.to = &memory;
+        held.bytes = device::HostMemory(memory.bytes);
+        held.bytes.pin(memory.place);
+        const Elements elements(memory.bytes);
+        code = mpi.Irecv(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
+                         comm_, request);
+    });
+    return code;
+}
+
+/// Of a message that is over: true if it is on its way to where it goes.
+bool MpiTransport::end_receive_by_host(const MPI_Status& status, const FinishedStep& finished) {
+    const auto found = by_host_.find(finished.step);
+    if (found == by_host_.end()) { return false; }
+    ByHost& held = found->second;
+    bool is_over = true;
+    if (held.to != nullptr && !finished.failed) {
+        guarded([&] {
+            MPI_Count bytes = 0;
+            MPI_CALL(Get_elements_x, &status, MPI_BYTE, &bytes);
+            held.size = static_cast<uint64_t>(bytes);
+            is_over = deliver(held, finished.step);
+        });
+    }
+    if (is_over) { by_host_.erase(found); }
+    return !is_over;
+}
+
+} // namespace nodeaware

@@ -1,0 +1,150 @@
+#include "runtime/device/late_copies.hpp"
+
+#include "runtime/mpi/mpi.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace nodeaware::device {
+
+namespace {
+
+bool share_a_context(const Place& place, const Place& other) {
+    return place.context == other.context && place.current == other.current &&
+           place.ordinal == other.ordinal;
+}
+
+} // namespace
+
+LateCopies::~LateCopies() {
+    try {
+        finish();
+    } catch (const std::bad_alloc&) {} // of the text of an error
+}
+
+void LateCopies::add(const Place& place, const Copy& copy, uint32_t number) {
+    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
+        return !group.has_begun && group.bytes < many_bytes && share_a_context(group.place, place);
+    });
+    if (found == groups_.end()) {
+        groups_.push_back({place, {copy}, {number}, copy.bytes});
+        return;
+    }
+    Group& group = *found;
+    group.numbers.push_back(number);
+    if (continues(group, place, copy)) {
+        group.copies.back().bytes += copy.bytes;
+    } else {
+        try {
+            group.copies.push_back(copy);
+        } catch (...) {
+            group.numbers.pop_back();
+            throw;
+        }
+        group.place = place;
+    }
+    group.bytes += copy.bytes;
+}
+
+/// Of the last copy of the group, on both sides. An old driver does not tell allocations apart.
+bool LateCopies::continues(const Group& group, const Place& place, const Copy& copy) {
+    const Copy& last = group.copies.back();
+    return copy.mapping != nullptr && last.mapping == copy.mapping &&
+           last.direction == copy.direction && last.to + last.bytes == copy.to &&
+           last.from + last.bytes == copy.from && place.allocation.begin != 0 &&
+           are_in_one_allocation(group.place, place);
+}
+
+void LateCopies::begin() {
+    for (Group& group : groups_) {
+        if (!group.has_begun) { begin(group); }
+    }
+}
+
+void LateCopies::begin_one(Copies& copies, const Place& place, Copy copy) {
+    const bool is_to_host = copy.direction == Direction::to_host;
+    if (copy.direction == Direction::within_device) {
+        return copies.within_device(copy.to, copy.from, copy.bytes);
+    }
+    while (copy.bytes > 0) {
+        const uint64_t on_host = is_to_host ? copy.to : copy.from;
+        uint64_t bytes = copy.bytes;
+        if (copy.mapping != nullptr) {
+            bytes = copy.mapping->in_one_copy({on_host, copy.bytes});
+            copy.mapping->pin(copies, place, {on_host, bytes});
+        }
+        if (is_to_host) {
+            copies.to_host(reinterpret_cast<void*>(copy.to), copy.from, bytes);
+        } else {
+            copies.to_device(copy.to, reinterpret_cast<const void*>(copy.from), bytes);
+        }
+        copy.to += bytes;
+        copy.from += bytes;
+        copy.bytes -= bytes;
+    }
+}
+
+/// What has begun when one fails is waited for like all others.
+void LateCopies::begin(Group& group) {
+    group.has_begun = true;
+    const auto guarded = [this](auto work) {
+        try {
+            work();
+        } catch (const MpiError& error) {
+            if (error_ == MPI_SUCCESS) { error_ = error.code; }
+        }
+    };
+    guarded([&] {
+        Copies copies(group.place);
+        guarded([&] {
+            for (const Copy& copy : group.copies) { begin_one(copies, group.place, copy); }
+        });
+        group.event = copies.record_event();
+        if (group.event == nullptr) { copies.finish(); }
+    });
+    group.is_over = group.event == nullptr;
+}
+
+/// Streams go on in their order: of those that are not over, only the first is asked for.
+bool LateCopies::is_behind_another(size_t group) const {
+    const auto end = groups_.begin() + static_cast<ptrdiff_t>(group);
+    return std::any_of(groups_.begin(), end, [&](const Group& other) {
+        return share_a_context(other.place, groups_[group].place);
+    });
+}
+
+bool LateCopies::is_over(Group& group) {
+    if (!group.has_begun) { begin(group); }
+    if (group.is_over) { return true; }
+    try {
+        Copies copies(group.place);
+        if (!copies.is_over(group.event)) { return false; }
+        end(group, copies);
+    } catch (const MpiError&) { wait_for(group); } // which says what is wrong, if anything still is
+    return true;
+}
+
+void LateCopies::wait_for(Group& group) {
+    try {
+        Copies copies(group.place);
+        copies.wait_for(group.event);
+        end(group, copies);
+    } catch (const MpiError& error) {
+        if (error_ == MPI_SUCCESS) { error_ = error.code; }
+        group.is_over = true;
+    }
+}
+
+void LateCopies::end(Group& group, Copies& copies) {
+    copies.destroy(group.event);
+    group.is_over = true;
+}
+
+void LateCopies::finish() {
+    begin();
+    for (Group& group : groups_) {
+        if (!group.is_over) { wait_for(group); }
+    }
+}
+
+} // namespace nodeaware::device

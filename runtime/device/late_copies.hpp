@@ -1,0 +1,87 @@
+#pragma once
+
+#include "runtime/device/pinned_memory.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace nodeaware::device {
+
+/// Copies from and to memory of devices that end later. Those of one context that come between two
+/// looks go to its stream together, with an event behind them that tells the end of all, and one
+/// more wherever there are many bytes, so that what comes first can be used meanwhile.
+class LateCopies {
+  public:
+    enum class Direction : uint8_t { to_host, to_device, within_device };
+    struct Copy {
+        Direction direction = Direction::to_host;
+        uint64_t to = 0;
+        uint64_t from = 0;
+        uint64_t bytes = 0;
+        /// Of what is on the host, if it is to be pinned as far as it is used; nullptr: it is as it
+        /// is.
+        PinnedMemory* mapping = nullptr;
+    };
+
+    LateCopies() = default;
+    /// Waits: nothing is written to any more afterwards.
+    ~LateCopies();
+    LateCopies(const LateCopies&) = delete;
+    LateCopies& operator=(const LateCopies&) = delete;
+
+    /// Both ends must stay until poll() tells the end, by this number. Throws std::bad_alloc, and
+    /// has done nothing then.
+    void add(const Place& place, const Copy& copy, uint32_t number);
+    bool empty() const { return groups_.empty(); }
+    /// Begins what has been added.
+    void begin();
+    /// The same; then calls `end(number)` for all that are over, which may add others.
+    template <class End> void poll(End end) {
+        begin();
+        size_t count = groups_.size();
+        for (size_t i = 0; i < count;) {
+            if (is_behind_another(i) || !is_over(groups_[i])) {
+                ++i;
+                continue;
+            }
+            const Group over = std::move(groups_[i]);
+            groups_.erase(groups_.begin() + static_cast<ptrdiff_t>(i));
+            --count;
+            for (const uint32_t number : over.numbers) { end(number); }
+        }
+        begin();
+    }
+    /// Waits for all of them; the next poll() tells.
+    void finish();
+
+    /// MPI_SUCCESS, or the code of the first failure; what fails is over, too.
+    int error() const { return error_; }
+
+  private:
+    /// Copies that begin and end together.
+    struct Group {
+        Place place; ///< of the last copy; all are in one context
+        std::vector<Copy> copies;
+        std::vector<uint32_t> numbers;
+        uint64_t bytes = 0;
+        void* event = nullptr;
+        bool has_begun = false;
+        bool is_over = false;
+    };
+
+    static constexpr uint64_t many_bytes = 1 << 20;
+
+    static bool continues(const Group& group, const Place& place, const Copy& copy);
+    static void begin_one(Copies& copies, const Place& place, Copy copy);
+    void begin(Group& group);
+    bool is_behind_another(size_t group) const;
+    bool is_over(Group& group);
+    void wait_for(Group& group);
+    void end(Group& group, Copies& copies);
+
+    std::vector<Group> groups_;
+    int error_ = 0;
+};
+
+} // namespace nodeaware::device
