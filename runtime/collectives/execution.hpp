@@ -25,13 +25,16 @@ struct FinishedStep {
 ///     std::byte* arena();                           memory shared by the ranks of the node
 ///     uint32_t counter(int32_t);                    with acquire order
 ///     void signal(int32_t);                         increments with release order
-///     bool pack(item, offset, bytes, std::byte* to, step);    true: it is over; false: poll()
-///     tells bool unpack(item, offset, bytes, const std::byte* from, step); bool copy(item,
-///     other_item, bytes, step);     outgoing to incoming void settle(); waits until what was
-///     packed is there void send(peer, const std::byte*, bytes, step);     begin; poll() tells the
-///     end void receive(peer, std::byte*, capacity, step); void send_item(peer, item, step); void
-///     receive_item(peer, item, step); std::span<const FinishedStep> poll(); void mismatch(peer);
-///     what came from there (or failed to) is not what this rank expects
+///     bool pack(item, offset, bytes, std::byte* to, step);      false: poll() tells the end
+///     bool unpack(item, offset, bytes, const std::byte* from, step);
+///     bool copy(item, other_item, bytes, step);     outgoing to incoming
+///     void settle();                                waits until what was packed is there
+///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
+///     void receive(peer, std::byte*, capacity, step);
+///     void send_item(peer, item, step);
+///     void receive_item(peer, item, step);
+///     std::span<const FinishedStep> poll();
+///     void mismatch(peer);    what came from there (or failed to) is not what this rank expects
 template <class Transport> class Execution {
   public:
     /// `sends_first`: the first progress() begins sends and nothing else.
