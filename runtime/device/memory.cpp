@@ -222,9 +222,24 @@ bool Copies::pin(void* memory, uint64_t bytes) {
     return code == 0;
 }
 
-/// It is pinned no more when the application has reset the device.
-bool Copies::unpin(void* memory) {
-    const int code = driver()->unpin(memory);
+/// It is pinned no more when the application has reset the device. In the primary context, if it
+/// is in use, else in whatever is current: what memory was pinned for all contexts in may be gone.
+bool unpin(const Place& place, void* memory) {
+    const Driver& known = *driver();
+    int mode = capture_mode_relaxed;
+    int device = 0;
+    unsigned flags = 0;
+    int is_active = 0;
+    void* context = nullptr;
+    known.capture_mode(&mode);
+    const bool is_retained = known.device_get(&device, place.ordinal) == 0 &&
+                             known.context_state(device, &flags, &is_active) == 0 &&
+                             is_active != 0 && known.context_retain(&context, device) == 0;
+    const bool is_pushed = is_retained && known.context_push(context) == 0;
+    const int code = known.unpin(memory);
+    if (is_pushed) { known.context_pop(&context); }
+    if (is_retained) { known.context_release(device); }
+    known.capture_mode(&mode);
     Pinned& all = pinned();
     const std::lock_guard lock(all.mutex);
     all.bytes.erase(reinterpret_cast<uintptr_t>(memory));

@@ -67,10 +67,8 @@ class Copies {
     static void destroy(void* event);
 
     /// Lets devices reach memory of the host: copies that need not pass through the driver's own
-    /// take half of the time. False: they do not, and copies are possible all the same. To be
-    /// undone before the memory is given back; false: it must not be.
+    /// take half of the time. False: they do not, and copies are possible all the same.
     bool pin(void* memory, uint64_t bytes);
-    bool unpin(void* memory);
 
   private:
     void* context_of(const Place& place);
@@ -81,6 +79,10 @@ class Copies {
     bool is_pushed_ = false;
     bool is_retained_ = false;
 };
+
+/// Undoes pin(), before the memory is given back; false: it must not be. `place`: on the device for
+/// which it was pinned. The context may be gone, and says nothing then.
+bool unpin(const Place& place, void* memory);
 
 /// One copy, whose bytes are there when these return.
 void copy_to_host(const Place& place, void* to, uint64_t from, uint64_t bytes);

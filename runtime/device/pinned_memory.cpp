@@ -1,7 +1,5 @@
 #include "runtime/device/pinned_memory.hpp"
 
-#include "runtime/mpi/mpi.hpp"
-
 #include <algorithm>
 #include <new>
 
@@ -44,10 +42,7 @@ bool PinnedMemory::unpin() {
     bool are_all = true;
     for (size_t i = 0; i < parts_.size(); ++i) {
         if (parts_[i].state != State::pinned) { continue; }
-        try {
-            Copies copies(parts_[i].place);
-            are_all = copies.unpin(begin_of(i)) && are_all;
-        } catch (const MpiError&) { are_all = false; }
+        are_all = device::unpin(parts_[i].place, begin_of(i)) && are_all;
     }
     parts_.clear();
     return are_all;

@@ -185,6 +185,7 @@ DRIVER cuCtxGetCurrent(void** context) {
 DRIVER cuCtxPushCurrent_v2(void* context) {
     MAY_FAIL
     if (context == nullptr || depth + 1 == contexts.size()) { return invalid_context; }
+    if (static_cast<Context*>(context)->retained == 0) { return invalid_context; }
     contexts[++depth] = static_cast<Context*>(context);
     return success;
 }

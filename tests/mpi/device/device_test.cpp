@@ -301,6 +301,9 @@ int main(int argc, char** argv) {
         std::printf("%lu bytes in %lu copies, %lu of them of memory that is not pinned\n", sums[0],
                     sums[1], sums[2]);
     }
+    // As by cudaDeviceReset: what the library has pinned is to be let go without a word.
+    cuCtxSetCurrent(nullptr);
+    for (int device = 0; device < 2; ++device) { cuDevicePrimaryCtxRelease(device); }
     MPI_Finalize();
     return is_right ? 0 : 1;
 }
