@@ -142,10 +142,15 @@ template <class Transport> class Execution {
         ++advances_;
         if (step.action == Action::receive_piece) {
             check_piece(step, finished);
-        } else if (finished.failed) {
+        } else if (finished.failed || is_empty(step, finished)) {
             transport_.mismatch(step.peer);
         }
         done(step);
+    }
+
+    /// Of a rank that had no memory for the message.
+    static bool is_empty(const Step& step, const FinishedStep& finished) {
+        return step.action == Action::receive_direct && finished.bytes == 0;
     }
 
     void write_header(const Step& step, std::byte* memory) {

@@ -100,8 +100,8 @@ FinishedStep MpiTransport::finished_step(const Pending& pending, const MPI_Statu
     if (mpi.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0) {
         finished.failed = true;
     }
-    int bytes = 0;
-    if (!finished.failed && mpi.Get_count(&status, MPI_BYTE, &bytes) == MPI_SUCCESS &&
+    MPI_Count bytes = 0;
+    if (!finished.failed && mpi.Get_elements_x(&status, MPI_BYTE, &bytes) == MPI_SUCCESS &&
         bytes != MPI_UNDEFINED) {
         finished.bytes = static_cast<uint64_t>(bytes);
     }
@@ -130,7 +130,7 @@ std::span<const FinishedStep> MpiTransport::poll() {
         const Pending& pending = pending_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
         const MPI_Status& status = statuses_[static_cast<size_t>(i)];
         const FinishedStep finished = finished_step(pending, status, code == MPI_ERR_IN_STATUS);
-        if (!by_host_.empty() && end_receive_by_host(status, finished)) { continue; }
+        if (!by_host_.empty() && end_receive_by_host(finished)) { continue; }
         finished_.push_back(finished);
     }
     size_t kept = 0;

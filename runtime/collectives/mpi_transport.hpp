@@ -113,7 +113,7 @@ class MpiTransport {
     void begin_held_sends();
     int begin_direct(const HeldSend& send, MPI_Request* request);
     int receive_by_host(const UserMemory& memory, int peer, uint32_t step, MPI_Request* request);
-    bool end_receive_by_host(const MPI_Status& status, const FinishedStep& finished);
+    bool end_receive_by_host(const FinishedStep& finished);
 
     MPI_Comm comm_;
     const Topology& topology_;

@@ -176,6 +176,7 @@ void MpiTransport::end_copy(uint32_t step) {
         --packing_;
         return;
     }
+    uint64_t bytes = 0; // of a message that came
     const auto found = by_host_.find(step);
     if (found != by_host_.end()) {
         ByHost& held = found->second;
@@ -186,9 +187,10 @@ void MpiTransport::end_copy(uint32_t step) {
             guarded([&] { is_over = deliver(held, step); });
         }
         if (!is_over) { return; }
+        bytes = held.size;
         by_host_.erase(found);
     }
-    untold_.push_back({step, 0, false});
+    untold_.push_back({step, bytes, false});
 }
 
 /// Receivers tell direct messages of one rank apart by their order.
@@ -210,9 +212,9 @@ void MpiTransport::send_item(int peer, uint32_t item, uint32_t step) {
         is_possible = false;
         guarded([&] {
             ByHost& held = by_host_[step];
-            held.bytes = device::HostMemory(memory.bytes);
             is_possible = true;
             held.are_here = true; // or never: the receiver waits for the message in any case
+            held.bytes = device::HostMemory(memory.bytes);
             held.bytes.pin(memory.place);
             held.are_here = fetch(memory, held, step);
         });
@@ -250,9 +252,10 @@ int MpiTransport::begin_direct(const HeldSend& send, MPI_Request* request) {
     }
     int code = MPI_ERR_NO_MEM;
     guarded([&] {
-        const Elements elements(exchange_.outgoing[send.item].bytes);
-        code = mpi.Isend(found->second.bytes.data(), elements.count(), elements.type(), send.peer,
-                         tags_.direct, comm_, request);
+        const std::byte* const bytes = found->second.bytes.data(); // nullptr: there was no memory
+        const Elements elements(bytes == nullptr ? 0 : exchange_.outgoing[send.item].bytes);
+        code = mpi.Isend(bytes, elements.count(), elements.type(), send.peer, tags_.direct, comm_,
+                         request);
     });
     return code;
 }
@@ -283,16 +286,14 @@ int MpiTransport::receive_by_host(const UserMemory& memory, int peer, uint32_t s
 }
 
 /// Of a message that is over: true if it is on its way to where it goes.
-bool MpiTransport::end_receive_by_host(const MPI_Status& status, const FinishedStep& finished) {
+bool MpiTransport::end_receive_by_host(const FinishedStep& finished) {
     const auto found = by_host_.find(finished.step);
     if (found == by_host_.end()) { return false; }
     ByHost& held = found->second;
     bool is_over = true;
     if (held.to != nullptr && !finished.failed) {
         guarded([&] {
-            MPI_Count bytes = 0;
-            MPI_CALL(Get_elements_x, &status, MPI_BYTE, &bytes);
-            held.size = static_cast<uint64_t>(bytes);
+            held.size = finished.bytes;
             is_over = deliver(held, finished.step);
         });
     }
