@@ -3,7 +3,7 @@
 #include "tools/fit/fit.hpp"
 #include "tools/fit/measurement_json.hpp"
 #include "tuning/own_path.hpp"
-#include "tuning/table_file.hpp"
+#include "tuning_texts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,24 +22,8 @@ ModelTable table_with(std::vector<Copy> copies) {
     return table;
 }
 
-std::string complaint_of(const std::string& text) {
-    try {
-        parse_table(text, "file.json");
-    } catch (const TableError& error) { return error.what(); }
-    return "";
-}
-
 std::string complaint_of_measurements(const std::string& text) {
-    try {
-        measurements_from_json(text, "file.json");
-    } catch (const TableError& error) { return error.what(); }
-    return "";
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
+    return complaint_of_reader([&] { measurements_from_json(text, "file.json"); });
 }
 
 bool says_version(const std::string& text, int version) {

@@ -1,6 +1,6 @@
 #include "tools/fit/fit.hpp"
 #include "tools/fit/measurement_json.hpp"
-#include "tuning/table_file.hpp"
+#include "tuning_texts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,8 @@ namespace nodeaware::tuning {
 
 namespace {
 
-std::string complaint_of(const std::string& text) {
-    try {
-        parse_measurements(text, "run.txt", {});
-    } catch (const TableError& error) { return error.what(); }
-    return "";
+std::string complaint_of_run(const std::string& text) {
+    return complaint_of_reader([&] { parse_measurements(text, "run.txt", {}); });
 }
 
 Measurements read_folder(const std::string& folder) {
@@ -241,20 +238,20 @@ TEST(MeasurementFiles, SimultaneousMessages) {
 }
 
 TEST(MeasurementFiles, SaysWhatIsWrongAndWhere) {
-    EXPECT_EQ(complaint_of("hello\n"),
+    EXPECT_EQ(complaint_of_run("hello\n"),
               "run.txt:1: does not start with the heading of a known benchmark");
-    EXPECT_EQ(complaint_of(""), "run.txt:0: holds no measurements");
-    EXPECT_EQ(complaint_of("Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\t1e-6\tx\n"),
+    EXPECT_EQ(complaint_of_run(""), "run.txt:0: holds no measurements");
+    EXPECT_EQ(complaint_of_run("Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\t1e-6\tx\n"),
               "run.txt:2: \"x\" is not a time in seconds");
-    EXPECT_EQ(complaint_of("Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\n"),
+    EXPECT_EQ(complaint_of_run("Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\n"),
               "run.txt:2: has no times: is the file cut off?");
-    EXPECT_EQ(complaint_of("Profiling Standard CPU Ping-Pongs:\nCPU 0 and\n"),
+    EXPECT_EQ(complaint_of_run("Profiling Standard CPU Ping-Pongs:\nCPU 0 and\n"),
               "run.txt:2: a row without its name and a colon");
-    EXPECT_EQ(complaint_of("Profiling Standard CPU Ping-Pongs:\nCPU 0:\t1e-6\n"),
+    EXPECT_EQ(complaint_of_run("Profiling Standard CPU Ping-Pongs:\nCPU 0:\t1e-6\n"),
               "run.txt:2: a row whose name does not hold two numbers");
-    EXPECT_EQ(complaint_of("Memcpy Host To Device Mult:\n1e-6\n"),
+    EXPECT_EQ(complaint_of_run("Memcpy Host To Device Mult:\n1e-6\n"),
               "run.txt:2: times before the first NP");
-    EXPECT_EQ(complaint_of("Timing Max-Rate CPU Ping-Pongs\nSize\n"),
+    EXPECT_EQ(complaint_of_run("Timing Max-Rate CPU Ping-Pongs\nSize\n"),
               "run.txt:2: a row that does not start with its size");
 }
 
@@ -271,13 +268,10 @@ Measurements some_measurements() {
     return some;
 }
 
-std::string json_complaint_of(std::string text, const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    try {
-        measurements_from_json(text.replace(at, from.size(), to), "run.json");
-    } catch (const TableError& error) { return error.what(); }
-    return "";
+std::string json_complaint_of(const std::string& text, const std::string& from,
+                              const std::string& to) {
+    return complaint_of_reader(
+        [&] { measurements_from_json(replaced(text, from, to), "run.json"); });
 }
 
 } // namespace

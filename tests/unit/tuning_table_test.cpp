@@ -1,5 +1,5 @@
 #include "tools/fit/fit.hpp"
-#include "tuning/table_file.hpp"
+#include "tuning_texts.hpp"
 #include "tuning_toy_table.hpp"
 
 #include <gtest/gtest.h>
@@ -14,20 +14,6 @@ namespace nodeaware::tuning {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What parse_table() says of a text.
-std::string complaint_of(const std::string& text) {
-    try {
-        parse_table(text, "file.json");
-    } catch (const TableError& error) { return error.what(); }
-    return "";
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
-}
 
 /// A folder of its own, gone at the end.
 class Folder {
