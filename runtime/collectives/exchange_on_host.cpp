@@ -2,6 +2,7 @@
 
 #include "runtime/mpi/errors_return.hpp"
 
+#include <new>
 #include <optional>
 
 namespace nodeaware {
@@ -27,7 +28,9 @@ void ExchangeOnHost::start() {
     int code = MPI_SUCCESS;
     try {
         buffers_->look_again();
-    } catch (const MpiError& failure) { code = failure.code; }
+    } catch (const MpiError& failure) { code = failure.code; } catch (const std::bad_alloc&) {
+        code = MPI_ERR_NO_MEM;
+    }
     buffers_->begin();
     const int started = mpi.Start(&request_);
     is_started_ = started == MPI_SUCCESS;

@@ -158,8 +158,12 @@ void HostBuffers::look_again() {
 
 void HostBuffers::begin() {
     error_ = MPI_SUCCESS;
-    if (has_sent_) { error_ = sent_.load(); }
-    if (is_in_place_ && has_received_) { error_ = received_.load(); }
+    try {
+        if (has_sent_) { error_ = sent_.load(); }
+        if (is_in_place_ && has_received_) { error_ = received_.load(); }
+    } catch (const MpiError& failure) { error_ = failure.code; } catch (const std::bad_alloc&) {
+        error_ = MPI_ERR_NO_MEM;
+    }
 }
 
 int HostBuffers::finish(int code) {

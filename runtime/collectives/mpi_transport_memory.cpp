@@ -5,6 +5,7 @@
 #include "runtime/memory/elements.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace nodeaware {
@@ -16,6 +17,22 @@ using Direction = device::LateCopies::Direction;
 
 bool goes_by_host(const UserMemory& memory) {
     return memory.place.is_on_device && !device::mpi_is_aware();
+}
+
+/// Receives a message for which there is no memory, so that its sender can go on: all of its bytes
+/// come to the same few. It is not cut off, for not every MPI is fit for that. Throws MpiError.
+int receive_and_forget(uint64_t bytes, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+    constexpr int few = 1 << 16;
+    static std::array<std::byte, few> forgotten;
+    MPI_Datatype all = MPI_DATATYPE_NULL;
+    MPI_CALL(Type_create_hvector, static_cast<int>((bytes + few - 1) / few), few, 0, MPI_BYTE,
+             &all);
+    int code = mpi.Type_commit(&all);
+    if (code == MPI_SUCCESS) {
+        code = mpi.Irecv(forgotten.data(), 1, all, peer, tag, comm, request);
+    }
+    mpi.Type_free(&all);
+    return code;
 }
 
 uint64_t address_of(const std::byte* bytes) { return reinterpret_cast<uintptr_t>(bytes); }
@@ -273,15 +290,20 @@ void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
 int MpiTransport::receive_by_host(const UserMemory& memory, int peer, uint32_t step,
                                   MPI_Request* request) {
     int code = MPI_ERR_NO_MEM;
+    bool has_room = false;
     guarded([&] {
         ByHost& held = by_host_[step];
         held.to = &memory;
         held.bytes = device::HostMemory(memory.bytes);
         held.bytes.pin(memory.place);
+        has_room = true;
         const Elements elements(memory.bytes);
         code = mpi.Irecv(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
                          comm_, request);
     });
+    if (has_room) { return code; }
+    by_host_.erase(step);
+    guarded([&] { code = receive_and_forget(memory.bytes, peer, tags_.direct, comm_, request); });
     return code;
 }
 

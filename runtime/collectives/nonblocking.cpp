@@ -74,21 +74,30 @@ int Nonblocking::begin_on_host(std::unique_ptr<HostBuffers> buffers, const Begin
     UnderWay& operation = add_generalized(record, comm, request);
     lock.unlock();
     int code = MPI_SUCCESS;
-    {
+    try {
         const DeviceCounting counting(operation.record.device);
         code = exchange->begin(begin);
+    } catch (...) { // of an error handler
+        lock.lock();
+        take_back(operation, request);
+        throw;
     }
     lock.lock();
-    if (code == MPI_SUCCESS) {
-        operation.on_host = std::move(exchange);
-        under_way_count_.fetch_add(1, std::memory_order_release);
-        activity.requests.fetch_add(1, std::memory_order_relaxed);
+    if (code != MPI_SUCCESS) {
+        take_back(operation, request);
         return code;
     }
+    operation.on_host = std::move(exchange);
+    under_way_count_.fetch_add(1, std::memory_order_release);
+    activity.requests.fetch_add(1, std::memory_order_relaxed);
+    return code;
+}
+
+/// With the lock held. It has not begun.
+void Nonblocking::take_back(const UnderWay& operation, MPI_Request* request) {
     mpi.Grequest_complete(*request);
     mpi.Wait(request, MPI_STATUS_IGNORE);
     std::erase_if(under_way_, [&](const auto& one) { return one.get() == &operation; });
-    return code;
 }
 
 /// To profilers.

@@ -86,6 +86,7 @@ class Nonblocking : public WorkSource {
     bool is_under_way(MPI_Request request) const;
     UnderWay& add(const CallRecord& record, MPI_Comm comm);
     UnderWay& add_generalized(const CallRecord& record, MPI_Comm comm, MPI_Request* request);
+    void take_back(const UnderWay& operation, MPI_Request* request);
     void keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm, MPI_Request* request);
     static void show(UnderWay& operation, const Exchange& exchange);
     void begin_last();

@@ -217,6 +217,7 @@ MPI_Request Mailboxes::begin_send(const std::vector<std::byte>& framed, int dest
 
 /// To each receiver its own, and to the first what the other node may be told of its cells.
 void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
+    if (sorted.parts.empty()) { return; } // none could be written, and credits would be lost
     const auto& ranks = topology_.ranks_of(node_of_other(other));
     auto credits = take_credits(other);
     try {

@@ -92,6 +92,7 @@
     X(Topo_test)                                                                                   \
     X(Type_commit)                                                                                 \
     X(Type_contiguous)                                                                             \
+    X(Type_create_hvector)                                                                         \
     X(Type_create_keyval)                                                                          \
     X(Type_create_struct)                                                                          \
     X(Type_free)                                                                                   \
