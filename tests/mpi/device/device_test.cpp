@@ -289,7 +289,8 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     columns({Kind::managed, Kind::device}, large / 4);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
     alltoallv({Kind::other_device, Kind::managed, true}, large);
-    after_a_reset();
+    // The library does not know what is pinned no more, and counts it wrong.
+    if (!are_counts_wanted) { after_a_reset(); }
 }
 
 } // namespace
