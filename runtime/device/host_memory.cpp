@@ -46,6 +46,8 @@ Block take(uint64_t bytes) {
     void* const made =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) { throw std::bad_alloc(); }
+    // Else, after a fork, what this process writes to is another page than the one that is pinned.
+    madvise(made, size, MADV_DONTFORK);
     all.free.emplace_back();
     all.bytes += size;
     return {static_cast<std::byte*>(made), size, false};

@@ -124,15 +124,21 @@ bool LateCopies::is_over(Group& group) {
     return true;
 }
 
-void LateCopies::wait_for(Group& group) {
+int LateCopies::try_to_wait(Group& group) {
     try {
         Copies copies(group.place);
         copies.wait_for(group.event);
         end(group, copies);
-    } catch (const MpiError& error) {
-        if (error_ == MPI_SUCCESS) { error_ = error.code; }
-        group.is_over = true;
-    }
+        return MPI_SUCCESS;
+    } catch (const MpiError& error) { return error.code; }
+}
+
+/// Not given up at once, for what is still under way writes to memory that is others' afterwards.
+void LateCopies::wait_for(Group& group) {
+    if (try_to_wait(group) == MPI_SUCCESS) { return; }
+    const int code = try_to_wait(group);
+    if (error_ == MPI_SUCCESS) { error_ = code; }
+    group.is_over = true;
 }
 
 void LateCopies::end(Group& group, Copies& copies) {

@@ -77,8 +77,9 @@ class LateCopies {
     void begin(Group& group);
     bool is_behind_another(size_t group) const;
     bool is_over(Group& group);
+    static int try_to_wait(Group& group);
     void wait_for(Group& group);
-    void end(Group& group, Copies& copies);
+    static void end(Group& group, Copies& copies);
 
     std::vector<Group> groups_;
     int error_ = 0;

@@ -128,9 +128,10 @@ Place locate(const void* address) {
     return place;
 }
 
-/// What streams record is not concerned.
+/// What streams record is not concerned; if that cannot be said, it goes without saying as long as
+/// none does.
 Copies::Copies(const Place& place) : mode_(capture_mode_relaxed) {
-    check(driver()->capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+    has_mode_ = driver()->capture_mode(&mode_) == 0;
     try {
         check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");
     } catch (...) {
@@ -141,6 +142,7 @@ Copies::Copies(const Place& place) : mode_(capture_mode_relaxed) {
 }
 
 Copies::~Copies() {
+    if (is_under_way_) { driver()->stream_synchronize(stream_of_thread()); }
     void* popped = nullptr;
     if (is_pushed_) { driver()->context_pop(&popped); }
     leave();
@@ -148,7 +150,7 @@ Copies::~Copies() {
 
 void Copies::leave() {
     if (is_retained_) { driver()->context_release(device_); }
-    driver()->capture_mode(&mode_);
+    if (has_mode_) { driver()->capture_mode(&mode_); }
 }
 
 /// None is created: a program that has such memory has made one to use it.
@@ -168,12 +170,14 @@ void* Copies::context_of(const Place& place) {
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
     const ranges::Range range("copy", "to host", bytes);
     check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
+    is_under_way_ = true;
     DeviceCounting::add({.to_host = bytes, .copies = 1, .unpinned = unpinned(to, bytes)});
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     const ranges::Range range("copy", "to device", bytes);
     check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
+    is_under_way_ = true;
     DeviceCounting::add({.to_device = bytes, .copies = 1, .unpinned = unpinned(from, bytes)});
 }
 
@@ -181,18 +185,23 @@ void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
     const ranges::Range range("copy", "within device", bytes);
     check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
           "cuMemcpyDtoDAsync");
+    is_under_way_ = true;
     DeviceCounting::add({.within = bytes, .copies = 1});
 }
 
 void Copies::finish() {
     const ranges::Range range("wait", "for copies", 0);
     check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
+    is_under_way_ = false;
 }
 
 void* Copies::record_event() {
     void* event = nullptr;
     if (driver()->event_create(&event, without_time) != 0) { return nullptr; }
-    if (driver()->event_record(event, stream_of_thread()) == 0) { return event; }
+    if (driver()->event_record(event, stream_of_thread()) == 0) {
+        is_under_way_ = false; // the event tells
+        return event;
+    }
     destroy(event);
     return nullptr;
 }

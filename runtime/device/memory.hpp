@@ -53,7 +53,8 @@ class Copies {
     Copies(const Copies&) = delete;
     Copies& operator=(const Copies&) = delete;
 
-    /// The bytes are there after finish(), and the source must stay until then.
+    /// The bytes are there after finish(), and the source must stay until then. Where something
+    /// fails before, the end of these copies waits: nothing is written to any more afterwards.
     void to_host(void* to, uint64_t from, uint64_t bytes);
     void to_device(uint64_t to, const void* from, uint64_t bytes);
     /// Between this allocation and another of the same device.
@@ -76,6 +77,8 @@ class Copies {
 
     int device_ = 0;
     int mode_; ///< of recording streams, in this thread before
+    bool has_mode_ = false;
+    bool is_under_way_ = false; ///< what neither finish() nor an event has been told of
     bool is_pushed_ = false;
     bool is_retained_ = false;
 };

@@ -11,9 +11,12 @@
 // the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
 // call of that function fails, of those for which the test allows it; with
 // GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often events have to be asked for.
+// GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned.
 
+#include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
+#include "tests/device/pinned.hpp"
 #include "tests/device/stand_in.hpp"
 #include "tests/device/stream.hpp"
 
@@ -29,16 +32,9 @@
 
 namespace {
 
-constexpr int devices = 2;
 constexpr std::uint64_t memory_bytes = std::uint64_t{1} << 28U;
 
 enum class Kind { device, managed, pool };
-
-struct Context {
-    int device = 0;
-    int retained = 0;
-};
-std::array<Context, devices> primary = {{{0, 0}, {1, 0}}};
 
 struct Allocation {
     std::size_t bytes = 0;
@@ -54,9 +50,6 @@ struct Memory {
 };
 
 bool initialized = false;
-thread_local std::array<Context*, 16> contexts{};
-thread_local std::size_t depth = 0; ///< of contexts, below the current one
-thread_local int capture_mode = 0;
 
 Memory& memory() {
     static Memory made = [] {
@@ -91,8 +84,6 @@ std::map<std::uint64_t, Allocation>::iterator find(std::uint64_t address) {
     --next;
     return offset < next->first + next->second.bytes ? next : all.end();
 }
-
-Context* current() { return contexts[depth]; }
 
 int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
     auto& all = memory().allocations;
@@ -135,7 +126,14 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
 
 } // namespace
 
-void* current_context() { return current(); }
+void forget_allocations(const Context* context) {
+    std::erase_if(memory().allocations, [&](const auto& one) {
+        const auto& [offset, allocation] = one;
+        if (allocation.context != context) { return false; }
+        std::memset(memory().opened + offset, 0xee, allocation.bytes);
+        return true;
+    });
+}
 
 DRIVER cuInit(unsigned flags) {
     MAY_FAIL
@@ -155,61 +153,21 @@ DRIVER cuDeviceGet(int* device, int ordinal) {
     *device = ordinal;
     return initialized && ordinal >= 0 && ordinal < devices ? success : invalid_value;
 }
-DRIVER cuDevicePrimaryCtxRetain(void** context, int device) {
-    MAY_FAIL
-    if (device < 0 || device >= devices) { return invalid_value; }
-    Context& retained = primary[static_cast<std::size_t>(device)];
-    ++retained.retained;
-    *context = &retained;
-    return success;
+DRIVER cuCtxSynchronize() {
+    NEVER_IN_CAPTURE
+    const std::lock_guard lock(driver_mutex());
+    end_copies();
+    return current_context() != nullptr ? success : invalid_context;
 }
-DRIVER cuDevicePrimaryCtxRelease(int device) {
-    if (device < 0 || device >= devices) { return invalid_value; }
-    return --primary[static_cast<std::size_t>(device)].retained >= 0 ? success : invalid_context;
-}
-DRIVER cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active) {
-    MAY_FAIL
-    if (device < 0 || device >= devices) { return invalid_value; }
-    *flags = 0;
-    *is_active = primary[static_cast<std::size_t>(device)].retained > 0 ? 1 : 0;
-    return success;
-}
-DRIVER cuCtxSetCurrent(void* context) {
-    contexts[depth] = static_cast<Context*>(context);
-    return success;
-}
-DRIVER cuCtxGetCurrent(void** context) {
-    *context = current();
-    return success;
-}
-DRIVER cuCtxPushCurrent_v2(void* context) {
-    MAY_FAIL
-    if (context == nullptr || depth + 1 == contexts.size()) { return invalid_context; }
-    if (static_cast<Context*>(context)->retained == 0) { return invalid_context; }
-    contexts[++depth] = static_cast<Context*>(context);
-    return success;
-}
-DRIVER cuCtxPopCurrent_v2(void** context) {
-    *context = current();
-    if (depth == 0) { return invalid_context; }
-    --depth;
-    return success;
-}
-DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
-    MAY_FAIL
-    std::swap(*mode, capture_mode);
-    return success;
-}
-DRIVER cuCtxSynchronize() { return current() != nullptr ? success : invalid_context; }
 
 DRIVER cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
     const std::lock_guard lock(driver_mutex());
-    if (current() == nullptr) { return invalid_context; }
+    if (current_context() == nullptr) { return invalid_context; }
     return allocate(address, bytes, Kind::device, current()->device);
 }
 DRIVER cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned /*flags*/) {
     const std::lock_guard lock(driver_mutex());
-    if (current() == nullptr) { return invalid_context; }
+    if (current_context() == nullptr) { return invalid_context; }
     return allocate(address, bytes, Kind::managed, current()->device);
 }
 DRIVER stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int device) {
@@ -222,13 +180,15 @@ DRIVER cuMemFree_v2(std::uint64_t address) {
     if (found == memory().allocations.end() || address != address_of(found->first)) {
         return invalid_value;
     }
+    char* const begin = memory().opened + found->first;
+    counts().freed_too_early += is_being_copied(begin, found->second.bytes) ? 1 : 0;
     end_copies();
-    std::memset(memory().opened + found->first, 0xee, found->second.bytes);
+    std::memset(begin, 0xee, found->second.bytes);
     memory().allocations.erase(found);
     return success;
 }
 DRIVER cuMemAllocHost_v2(void** address, std::size_t bytes) {
-    if (current() == nullptr) { return invalid_context; }
+    if (current_context() == nullptr) { return invalid_context; }
     *address = std::malloc(bytes);
     return success;
 }
@@ -238,6 +198,7 @@ DRIVER cuMemFreeHost(void* address) {
 }
 DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
     MAY_FAIL
+    NEVER_IN_CAPTURE
     int code = success;
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
@@ -248,24 +209,27 @@ DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
 }
 DRIVER cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     int code = is_a_stream(stream) ? success : invalid_value;
     if (code != success) { return code; }
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
     const std::lock_guard lock(driver_mutex());
-    return begin_copy(0, reached, static_cast<const char*>(from), bytes);
+    return begin_copy(stream, 0, reached, static_cast<const char*>(from), bytes);
 }
 DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     int code = is_a_stream(stream) ? success : invalid_value;
     if (code != success) { return code; }
     const char* const reached = reach(from, bytes, &code);
     if (reached == nullptr) { return code; }
     const std::lock_guard lock(driver_mutex());
-    return begin_copy(1, static_cast<char*>(to), reached, bytes);
+    return begin_copy(stream, 1, static_cast<char*>(to), reached, bytes);
 }
 DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     int code = is_a_stream(stream) ? success : invalid_value;
     if (code != success) { return code; }
     const std::lock_guard lock(driver_mutex());
@@ -274,34 +238,57 @@ DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t by
     if (code != success) { return code; }
     ++counts().copies;
     counts().bytes += bytes;
-    return begin_copy(within_device, target, source, bytes);
+    return begin_copy(stream, within_device, target, source, bytes);
 }
 DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     MAY_FAIL
+    NEVER_IN_CAPTURE
     int code = success;
     const char* const reached = reach(from, bytes, &code);
     if (reached != nullptr) { copy_as_a_device(1, to, reached, bytes); }
     return code;
 }
+namespace {
+
+/// What the driver tells of an address.
+struct Known {
+    void* context = nullptr;
+    unsigned type = 0; ///< 1 the host's, as far as it is pinned; 2 a device's
+    int is_managed = 0;
+    int device = -2;
+    std::uint64_t begin = 0;
+    std::size_t bytes = 0;
+};
+Known look_at(std::uint64_t address) {
+    const auto found = find(address);
+    if (found == memory().allocations.end()) {
+        const PinnedRange range = pinned_range(address);
+        if (range.begin == nullptr) { return {}; }
+        const auto begin = reinterpret_cast<std::uintptr_t>(range.begin);
+        return {range.context, 1, 0, 0, begin, range.bytes};
+    }
+    const auto& [offset, of] = *found;
+    const int is_managed = of.kind == Kind::managed ? 1 : 0;
+    return {of.context, 2, is_managed, of.device, address_of(offset), of.bytes};
+}
+
+} // namespace
+
 DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
                               std::uint64_t address) {
     MAY_FAIL
     const std::lock_guard lock(driver_mutex());
     ++counts().queries;
     if (!initialized) { return not_initialized; }
-    const auto found = find(address);
-    const bool is_ours = found != memory().allocations.end();
-    const Allocation of = is_ours ? found->second : Allocation{};
+    const Known known = look_at(address);
     for (unsigned i = 0; i < count; ++i) {
         switch (attributes[i]) {
-        case 1: *static_cast<void**>(values[i]) = of.context; break;
-        case 2: *static_cast<unsigned*>(values[i]) = is_ours ? 2 : 0; break;
-        case 8: *static_cast<int*>(values[i]) = is_ours && of.kind == Kind::managed ? 1 : 0; break;
-        case 9: *static_cast<int*>(values[i]) = is_ours ? of.device : -2; break;
-        case 11:
-            *static_cast<std::uint64_t*>(values[i]) = is_ours ? address_of(found->first) : 0;
-            break;
-        case 12: *static_cast<std::size_t*>(values[i]) = of.bytes; break;
+        case 1: *static_cast<void**>(values[i]) = known.context; break;
+        case 2: *static_cast<unsigned*>(values[i]) = known.type; break;
+        case 8: *static_cast<int*>(values[i]) = known.is_managed; break;
+        case 9: *static_cast<int*>(values[i]) = known.device; break;
+        case 11: *static_cast<std::uint64_t*>(values[i]) = known.begin; break;
+        case 12: *static_cast<std::size_t*>(values[i]) = known.bytes; break;
         default: return invalid_value;
         }
     }

@@ -15,17 +15,28 @@ constexpr int invalid_handle = 400;
 constexpr int not_ready = 600;
 constexpr int already_pinned = 712;
 constexpr int not_pinned = 713;
+constexpr int unsafe_in_capture = 900;
+constexpr int waits_in_capture = 906;
 constexpr int unknown = 999;
 
 /// The rank in the job, as launchers tell it; nullptr: none.
 const char* rank_of_this();
-/// GPU_STAND_IN_FAIL wants this call to fail.
+/// Counts this call; GPU_STAND_IN_FAIL or stand_in_fail() wants it to fail.
 bool is_to_fail(const char* function);
 
 std::mutex& driver_mutex();
 StandInCounts& counts();
+/// nullptr: none, or it is there no more.
 void* current_context();
+/// A stream records somewhere, and this thread has not said that it knows what it does.
+bool may_not_be_called();
+/// The same of what waits for the streams of all threads, whatever the thread has said.
+bool would_wait_for_all_streams();
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \
     if (is_to_fail(__func__)) { return unknown; }
+#define UNSAFE_IN_CAPTURE                                                                          \
+    if (may_not_be_called()) { return unsafe_in_capture; }
+#define NEVER_IN_CAPTURE                                                                           \
+    if (would_wait_for_all_streams()) { return waits_in_capture; }

@@ -1,12 +1,33 @@
 #include "tests/device/driver_function.hpp"
 
 #include <cstdlib>
+#include <mutex>
 #include <sstream>
 #include <string>
 
 namespace {
 
 thread_local bool may_fail = std::getenv("GPU_STAND_IN_FAIL_ANYWHERE") != nullptr;
+std::mutex mutex;
+
+struct Fault {
+    std::string function;
+    long call = 0;  ///< that fails
+    long calls = 0; ///< so far
+    bool is_here = false;
+};
+Fault& fault() {
+    static Fault wanted = [] {
+        Fault read;
+        std::string of_rank;
+        const char* const text = std::getenv("GPU_STAND_IN_FAIL");
+        const char* const rank = rank_of_this();
+        if (text != nullptr) { std::istringstream(text) >> of_rank >> read.function >> read.call; }
+        read.is_here = rank != nullptr && of_rank == rank;
+        return read;
+    }();
+    return wanted;
+}
 
 } // namespace
 
@@ -16,26 +37,20 @@ const char* rank_of_this() {
 }
 
 bool is_to_fail(const char* function) {
-    static const auto wanted = [] {
-        struct Fault {
-            std::string rank, function;
-            long call = 0;
-        } fault;
-        if (const char* text = std::getenv("GPU_STAND_IN_FAIL")) {
-            std::istringstream(text) >> fault.rank >> fault.function >> fault.call;
-        }
-        return fault;
-    }();
-    static long calls = 0;
-    const char* const rank = rank_of_this();
-    if (!may_fail || rank == nullptr || wanted.rank != rank || wanted.function != function) {
-        return false;
-    }
-    if (++calls != wanted.call) { return false; }
+    const std::lock_guard lock(mutex);
+    ++counts().calls;
+    Fault& wanted = fault();
+    if (!may_fail || !wanted.is_here || wanted.function != function) { return false; }
+    if (++wanted.calls != wanted.call) { return false; }
     ++counts().faults;
     return true;
 }
 
 extern "C" __attribute__((visibility("default"))) void stand_in_may_fail(bool allowed) {
     may_fail = allowed;
+}
+extern "C" __attribute__((visibility("default"))) void stand_in_fail(const char* function,
+                                                                     long call) {
+    const std::lock_guard lock(mutex);
+    fault() = {function, call, 0, true};
 }

@@ -11,6 +11,7 @@ extern "C" {
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void** context, int device);
 int cuDevicePrimaryCtxRelease(int device);
+int cuDevicePrimaryCtxReset_v2(int device);
 int cuCtxSetCurrent(void* context);
 int cuCtxGetCurrent(void** context);
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes);
@@ -24,12 +25,15 @@ int stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int d
 
 /// Calls so far.
 struct StandInCounts {
+    std::uint64_t calls; ///< of all functions that exchanges need
     std::uint64_t queries;
     std::uint64_t copies; ///< of all directions
     std::uint64_t bytes;
-    std::uint64_t unpinned;     ///< of the copies
-    std::uint64_t faults;       ///< made to happen by GPU_STAND_IN_FAIL
-    std::uint64_t pinned_again; ///< refused, for some of it was pinned before
+    std::uint64_t unpinned;          ///< of the copies
+    std::uint64_t faults;            ///< made to happen by GPU_STAND_IN_FAIL
+    std::uint64_t pinned_again;      ///< refused, for some of it was pinned before
+    std::uint64_t pinned_and_copied; ///< its pages would be others after a fork
+    std::uint64_t freed_too_early;   ///< allocations, while copies used them
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;
@@ -41,4 +45,18 @@ StandInCounts stand_in_counts();
 void stand_in_may_fail(bool may_fail);
 /// Allocations that are not freed.
 std::size_t stand_in_allocations();
+/// From now on the `call`-th call of the function fails, for once, as by GPU_STAND_IN_FAIL.
+void stand_in_fail(const char* function, long call);
+/// How often contexts are retained.
+int stand_in_retained();
+/// Of this thread.
+struct StandInThread {
+    std::size_t contexts; ///< pushed
+    int capture_mode;
+};
+StandInThread stand_in_thread();
+/// Between these a stream of the application records what it is given; false: some call has spoilt
+/// that.
+void stand_in_begin_capture();
+bool stand_in_end_capture();
 }

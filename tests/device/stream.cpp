@@ -1,11 +1,15 @@
 // Copies that happen late: at the end of the stream that somebody waits for, or of an event. An
-// event is ready when it has been asked for some times, which dice tell. A copy from or to memory
-// of the host that is partly pinned, or pinned in two parts, is refused.
+// event is ready when it has been asked for some times, which dice tell. Streams know nothing of
+// each other, and every thread has one of its own in every context. A copy from or to memory of the
+// host that is partly pinned, or pinned in two parts, is refused; one with memory that is not
+// pinned may be over at once, or as late as others: machines differ.
 
 #include "tests/device/stream.hpp"
 
+#include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
+#include "tests/device/pinned.hpp"
 
 #include <cstdint>
 #include <cstdlib>
@@ -14,36 +18,16 @@
 #include <map>
 #include <random>
 #include <set>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 namespace {
 
-/// By their beginnings; there until the process has ended, as what is pinned may be.
-std::map<const char*, std::size_t>& pinned() {
-    static auto* const all = new std::map<const char*, std::size_t>;
-    return *all;
-}
+constexpr std::uintptr_t stream_of_thread = 2;
 
 std::set<std::uintptr_t>& created_streams() {
     static auto* const all = new std::set<std::uintptr_t>;
     return *all;
-}
-
-enum class Reach { none, all, part };
-
-/// How much of it lies in what was pinned at once.
-Reach reach_of(const char* begin, std::size_t bytes) {
-    const char* const end = begin + bytes;
-    auto next = pinned().lower_bound(begin + 1);
-    if (next != pinned().begin()) {
-        const auto& [first, length] = *std::prev(next);
-        if (end <= first + length) { return Reach::all; }
-        if (begin < first + length) { return Reach::part; }
-    }
-    return next != pinned().end() && next->first < end ? Reach::part : Reach::none;
 }
 
 struct Copy {
@@ -53,13 +37,29 @@ struct Copy {
     std::size_t bytes = 0;
     std::vector<char> read; ///< of a source that is not pinned
 };
-std::deque<Copy> under_way;
-std::uint64_t begun = 0; ///< copies of all times
-std::uint64_t ended = 0;
+struct Stream {
+    std::deque<Copy> under_way;
+    std::uint64_t begun = 0; ///< copies of all times
+    std::uint64_t ended = 0;
+};
+using Name = std::pair<std::uintptr_t, void*>; ///< and its context
+std::map<Name, Stream>& streams() {
+    static auto* const all = new std::map<Name, Stream>;
+    return *all;
+}
+
+/// Of the handle, as this thread means it.
+Stream& find_stream(const void* handle) {
+    static thread_local const char thread = 0;
+    const bool is_of_thread = reinterpret_cast<std::uintptr_t>(handle) == stream_of_thread;
+    const void* const name = is_of_thread ? &thread : handle;
+    return streams()[{reinterpret_cast<std::uintptr_t>(name), current_context()}];
+}
 
 struct Event {
     void* context = nullptr;
-    std::uint64_t copies = 0; ///< that had begun when it was recorded
+    Stream* stream = nullptr; ///< nullptr: it has not been recorded
+    std::uint64_t copies = 0; ///< that had begun there by then
     int asked_in_vain = 0;    ///< times left
 };
 std::map<void*, Event>& events() {
@@ -74,29 +74,40 @@ Event* find_event(void* event) {
     return is_usable ? &found->second : nullptr;
 }
 
-int draw_times() {
+/// A number from 0 to `most`.
+int throw_dice(int most) {
     static std::mt19937 random = [] {
         const char* const seed = std::getenv("GPU_STAND_IN_SEED");
         const char* const rank = rank_of_this();
         return std::mt19937(static_cast<unsigned>((seed != nullptr ? std::atoi(seed) : 1) * 1000 +
                                                   (rank != nullptr ? std::atoi(rank) : 0)));
     }();
-    return std::uniform_int_distribution<int>(0, 5)(random);
+    return std::uniform_int_distribution<int>(0, most)(random);
 }
 
-void end_copies_up_to(std::uint64_t last) {
-    for (; ended < last; ++ended) {
-        const Copy& copy = under_way.front();
-        const char* const from = copy.from != nullptr ? copy.from : copy.read.data();
-        copy_as_a_device(copy.direction, copy.to, from, copy.bytes);
-        under_way.pop_front();
+void run(const Copy& copy) {
+    const char* const from = copy.from != nullptr ? copy.from : copy.read.data();
+    copy_as_a_device(copy.direction, copy.to, from, copy.bytes);
+}
+
+void end_copies_up_to(Stream& stream, std::uint64_t last) {
+    for (; stream.ended < last; ++stream.ended) {
+        run(stream.under_way.front());
+        stream.under_way.pop_front();
     }
+}
+
+void end_copies(const Event& event) {
+    if (event.stream != nullptr) { end_copies_up_to(*event.stream, event.copies); }
+}
+
+bool meet(const char* begin, std::size_t bytes, const char* other, std::size_t others) {
+    return begin < other + others && other < begin + bytes;
 }
 
 } // namespace
 
 bool is_a_stream(const void* stream) {
-    constexpr std::uintptr_t stream_of_thread = 2;
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     return number == 0 || number == stream_of_thread || created_streams().contains(number);
 }
@@ -115,32 +126,58 @@ DRIVER cuStreamDestroy_v2(void* stream) {
     return was_there ? success : invalid_value;
 }
 
-int begin_copy(std::size_t direction, char* to, const char* from, std::size_t bytes) {
+int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes) {
     const bool is_to_device = direction == 0;
     const Reach reach =
         direction == within_device ? Reach::all : reach_of(is_to_device ? from : to, bytes);
     if (reach == Reach::part) { return invalid_value; }
     Copy copy{direction, to, from, bytes, {}};
-    if (reach == Reach::none) {
-        ++counts().unpinned;
-        if (is_to_device) {
-            copy.read.assign(from, from + bytes);
-            copy.from = nullptr;
-        }
+    const bool is_unpinned = reach == Reach::none;
+    counts().unpinned += is_unpinned ? 1 : 0;
+    const bool is_at_once = is_unpinned && throw_dice(1) == 0;
+    Stream& of = find_stream(stream);
+    if (is_at_once && is_to_device) {
+        copy.read.assign(from, from + bytes);
+        copy.from = nullptr;
     }
-    under_way.push_back(std::move(copy));
-    ++begun;
     std::memset(to, 0xab, bytes);
+    of.under_way.push_back(std::move(copy));
+    ++of.begun;
+    if (is_at_once && !is_to_device) { end_copies_up_to(of, of.begun); }
     return success;
 }
 
-void end_copies() { end_copies_up_to(begun); }
+void end_copies() {
+    for (auto& [name, stream] : streams()) { end_copies_up_to(stream, stream.begun); }
+}
+
+bool is_being_copied(const char* begin, std::size_t bytes) {
+    for (const auto& [name, stream] : streams()) {
+        for (const Copy& copy : stream.under_way) {
+            const bool is_read = copy.from != nullptr && meet(copy.from, copy.bytes, begin, bytes);
+            if (is_read || meet(copy.to, copy.bytes, begin, bytes)) { return true; }
+        }
+    }
+    return false;
+}
+
+void count_streams(StandInCounts& counts) {
+    counts.events = events().size();
+    for (const auto& [name, stream] : streams()) { counts.under_way += stream.under_way.size(); }
+}
+
+void forget_copies(const Context* context) {
+    std::erase_if(events(), [&](const auto& one) { return one.second.context == context; });
+    std::erase_if(streams(), [&](const auto& one) { return one.first.second == context; });
+}
 
 DRIVER cuStreamSynchronize(void* stream) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     const std::lock_guard lock(driver_mutex());
     if (current_context() == nullptr || !is_a_stream(stream)) { return invalid_context; }
-    end_copies();
+    Stream& found = find_stream(stream);
+    end_copies_up_to(found, found.begun);
     return success;
 }
 DRIVER cuEventCreate(void** event, unsigned /*flags*/) {
@@ -148,7 +185,7 @@ DRIVER cuEventCreate(void** event, unsigned /*flags*/) {
     const std::lock_guard lock(driver_mutex());
     if (current_context() == nullptr) { return invalid_context; }
     *event = new char;
-    events()[*event] = {current_context(), begun, 0};
+    events()[*event] = {current_context(), nullptr, 0, 0};
     return success;
 }
 DRIVER cuEventRecord(void* event, void* stream) {
@@ -156,25 +193,28 @@ DRIVER cuEventRecord(void* event, void* stream) {
     const std::lock_guard lock(driver_mutex());
     Event* const found = find_event(event);
     if (found == nullptr || !is_a_stream(stream)) { return invalid_handle; }
-    found->copies = begun;
-    found->asked_in_vain = draw_times();
+    found->stream = &find_stream(stream);
+    found->copies = found->stream->begun;
+    found->asked_in_vain = throw_dice(5);
     return success;
 }
 DRIVER cuEventQuery(void* event) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     const std::lock_guard lock(driver_mutex());
     Event* const found = find_event(event);
     if (found == nullptr) { return invalid_handle; }
     if (found->asked_in_vain-- > 0) { return not_ready; }
-    end_copies_up_to(found->copies);
+    end_copies(*found);
     return success;
 }
 DRIVER cuEventSynchronize(void* event) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     const std::lock_guard lock(driver_mutex());
     const Event* const found = find_event(event);
     if (found == nullptr) { return invalid_handle; }
-    end_copies_up_to(found->copies);
+    end_copies(*found);
     return success;
 }
 DRIVER cuEventDestroy_v2(void* event) {
@@ -185,26 +225,6 @@ DRIVER cuEventDestroy_v2(void* event) {
     delete static_cast<char*>(event);
     return success;
 }
-DRIVER cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned /*flags*/) {
-    MAY_FAIL
-    const std::lock_guard lock(driver_mutex());
-    if (current_context() == nullptr) { return invalid_context; }
-    const auto* const begin = static_cast<const char*>(memory);
-    if (reach_of(begin, bytes) != Reach::none) {
-        ++counts().pinned_again;
-        return already_pinned;
-    }
-    pinned()[begin] = bytes;
-    return success;
-}
-DRIVER cuMemHostUnregister(void* memory) {
-    MAY_FAIL
-    const std::lock_guard lock(driver_mutex());
-    if (current_context() == nullptr) { return invalid_context; }
-    end_copies();
-    return pinned().erase(static_cast<const char*>(memory)) > 0 ? success : not_pinned;
-}
-
 std::mutex& driver_mutex() {
     static std::mutex mutex;
     return mutex;
@@ -213,21 +233,4 @@ std::mutex& driver_mutex() {
 StandInCounts& counts() {
     static StandInCounts all{};
     return all;
-}
-
-extern "C" __attribute__((visibility("default"))) StandInCounts stand_in_counts() {
-    const std::lock_guard lock(driver_mutex());
-    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    StandInCounts now = counts();
-    now.under_way = under_way.size();
-    now.events = events().size();
-    now.pinned = pinned().size();
-    for (const auto& [begin, bytes] : pinned()) {
-        const auto first = reinterpret_cast<std::uintptr_t>(begin) / page * page;
-        const std::size_t length = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
-        std::vector<unsigned char> pages((length + page - 1) / page);
-        const bool is_there = mincore(reinterpret_cast<void*>(first), length, pages.data()) == 0;
-        now.pinned_and_gone += is_there ? 0 : 1;
-    }
-    return now;
 }

@@ -1,11 +1,17 @@
 #pragma once
 
+#include "tests/device/stand_in.hpp"
+
 #include <cstddef>
 
-// The copies of a stream, which is that of every thread. With the lock of the driver.
+// Copies in streams. With the lock of the driver.
 
 bool is_a_stream(const void* stream);
 /// Spoils the target. `direction` as of copy_as_a_device(). What it returns is the driver's answer.
-int begin_copy(std::size_t direction, char* to, const char* from, std::size_t bytes);
-/// All that were begun.
+int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes);
+/// All that were begun, of all streams.
 void end_copies();
+/// Some copy under way is from or to some of these bytes.
+bool is_being_copied(const char* begin, std::size_t bytes);
+/// How many copies and events there are.
+void count_streams(StandInCounts& counts);

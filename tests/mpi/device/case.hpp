@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,22 @@ inline void require(bool is_right, const std::string& what) {
     if (!may_fail) { std::printf("rank %d: %s\n", rank, what.c_str()); }
 }
 
-/// What the application uses stays as it is; and it may use none.
+/// What the application uses stays as it is; and it may use none. Meanwhile a stream of its
+/// records.
 template <class Call> void call(const char* name, Call call) {
     void* const used = rank % 3 == 0 ? nullptr : contexts[static_cast<std::size_t>(rank % 2)];
     cuCtxSetCurrent(used);
     const StandInCounts before = stand_in_counts();
+    const StandInThread thread = stand_in_thread();
+    const int retained = stand_in_retained();
+    stand_in_begin_capture();
     stand_in_may_fail(true);
     const int code = call();
     stand_in_may_fail(false);
+    const bool is_recorded = stand_in_end_capture();
     const StandInCounts after = stand_in_counts();
+    in_calls.calls += after.calls - before.calls;
+    in_calls.queries += after.queries - before.queries;
     in_calls.copies += after.copies - before.copies;
     in_calls.bytes += after.bytes - before.bytes;
     in_calls.unpinned += after.unpinned - before.unpinned;
@@ -42,6 +50,12 @@ template <class Call> void call(const char* name, Call call) {
     void* left = nullptr;
     cuCtxGetCurrent(&left);
     require(left == used, std::string(name) + " leaves another context");
+    require(stand_in_retained() == retained, std::string(name) + " keeps a context");
+    const StandInThread now = stand_in_thread();
+    require(now.contexts == thread.contexts, std::string(name) + " leaves more contexts");
+    if (may_fail) { return; }
+    require(is_recorded, std::string(name) + " spoils what a stream records");
+    require(now.capture_mode == thread.capture_mode, std::string(name) + " leaves another mode");
 }
 
 inline int value(int source, int destination, int i) {
@@ -79,9 +93,12 @@ struct Blocks {
 inline void require_clean(const StandInCounts& before) {
     const StandInCounts after = stand_in_counts();
     require(after.under_way == 0, "copies are under way");
+    require(after.freed_too_early == 0, "memory is freed while copies use it");
+    require(after.pinned_and_copied == 0, "what is pinned is another page after a fork");
     if (may_fail) { return; }
     require(after.events == 0, "events are left");
-    require(after.unpinned == before.unpinned, "copies of memory that is not pinned");
+    const bool is_pinned = std::getenv("GPU_STAND_IN_PINS_NOTHING") == nullptr;
+    require(!is_pinned || after.unpinned == before.unpinned, "copies of memory that is not pinned");
     require(after.pinned_again == 0, "pinned again");
     require(after.pinned_and_gone == 0, "what is pinned is gone");
 }

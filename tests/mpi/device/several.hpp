@@ -59,3 +59,29 @@ inline void several_at_once(int first) {
         require(target->read() == blocks.expected, "several at once: wrong bytes");
     }
 }
+
+/// The communicator is gone before what was begun on it is over.
+inline void freed_in_flight(Kind from, Kind to, int each) {
+    MPI_Comm twin = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    MPI_Comm_set_errhandler(twin, MPI_ERRORS_RETURN);
+    const Blocks blocks(each, true);
+    const Array source(from, blocks.sent.size());
+    const Array target(to, blocks.expected.size());
+    source.write(blocks.sent);
+    target.write(blocks.untouched());
+    // What has to be prepared for nonblocking ones is, by this.
+    call("MPI_Alltoall", [&] {
+        return MPI_Alltoall(source.data(), each, MPI_INT, target.data(), each, MPI_INT, twin);
+    });
+    target.write(blocks.untouched());
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_SUCCESS;
+    call("MPI_Ialltoall", [&] {
+        return code = MPI_Ialltoall(source.data(), each, MPI_INT, target.data(), each, MPI_INT,
+                                    twin, &request);
+    });
+    call("MPI_Comm_free", [&] { return MPI_Comm_free(&twin); });
+    finish(request, code, "MPI_Wait");
+    require(target.read() == blocks.expected, "communicator freed: wrong bytes");
+}
