@@ -25,6 +25,7 @@ bool is_to_fail(const char* function);
 std::mutex& driver_mutex();
 StandInCounts& counts();
 void* current_context();
+int current_device();
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \

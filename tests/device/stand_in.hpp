@@ -11,6 +11,8 @@ extern "C" {
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void** context, int device);
 int cuDevicePrimaryCtxRelease(int device);
+int cuDevicePrimaryCtxReset_v2(int device);
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active);
 int cuCtxSetCurrent(void* context);
 int cuCtxGetCurrent(void** context);
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes);
@@ -27,9 +29,10 @@ struct StandInCounts {
     std::uint64_t queries;
     std::uint64_t copies; ///< of all directions
     std::uint64_t bytes;
-    std::uint64_t unpinned;     ///< of the copies
-    std::uint64_t faults;       ///< made to happen by GPU_STAND_IN_FAIL
-    std::uint64_t pinned_again; ///< refused, for some of it was pinned before
+    std::uint64_t unpinned;         ///< of the copies
+    std::uint64_t faults;           ///< made to happen by GPU_STAND_IN_FAIL
+    std::uint64_t pinned_again;     ///< refused, for some of it was pinned before
+    std::uint64_t freed_while_open; ///< by other processes
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;
@@ -41,4 +44,6 @@ StandInCounts stand_in_counts();
 void stand_in_may_fail(bool may_fail);
 /// Allocations that are not freed.
 std::size_t stand_in_allocations();
+/// Memory of other processes that is open.
+std::size_t stand_in_imports();
 }
