@@ -296,7 +296,7 @@ DRIVER cuMemFree_v2(std::uint64_t address) {
     }
     if (found->second.kind == Kind::of_others) { return invalid_value; }
     end_copies();
-    end_export(found->second.serial);
+    counts().freed_while_open += end_export(found->second.serial);
     std::memset(memory().opened + found->first, 0xee, found->second.bytes);
     memory().allocations.erase(found);
     return success;

@@ -22,7 +22,8 @@ std::uint64_t take_in(int file, std::uint64_t offset, std::size_t bytes);
 /// Undoes that.
 void put_out(std::uint64_t address);
 
-/// The allocation of that number is freed: handles of it are stale from now on.
-void end_export(std::uint64_t serial);
+/// The allocation of that number is gone: handles of it are stale from now on. Returns how many
+/// other processes have it open.
+std::uint32_t end_export(std::uint64_t serial);
 /// All that a context has opened is gone with it.
 void forget_imports(const void* context);

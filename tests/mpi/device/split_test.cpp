@@ -165,7 +165,7 @@ void round(MPI_Comm comm) {
     one_has_all(comm, large);
     one_has_all(comm, large);
     one_has_all(comm, 3);
-    for (int shift = 0; shift < 6; ++shift) { all_have_some(comm, shift); }
+    for (int shift = 0; shift < (may_fail ? 1 : 6); ++shift) { all_have_some(comm, shift); }
     some_are_small(comm);
     nothing(comm);
     one_has_all(comm, large + 1);
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
     round(MPI_COMM_WORLD);
     MPI_Comm twin = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
-    round(twin);
+    if (!may_fail) { round(twin); }
     MPI_Comm_free(&twin);
     MPI_Comm some = MPI_COMM_NULL; // with other neighbours on the node
     MPI_Comm_split(MPI_COMM_WORLD, rank == ranks - 1 ? 1 : 0, -rank, &some);
