@@ -33,6 +33,11 @@ struct DeviceCosts {
     bool are_used = false;     ///< else nothing of this counts
     bool mpi_is_aware = false; ///< larger messages may go straight from device to device
     CopyCosts to_host = {1.27e-5, 1.27e-5, 1.96e-11};
+    /// Of 1 to 4 ranks that copy from one device at a time.
+    std::array<CopyCosts, 4> to_host_by = {{{1.27e-5, 1.27e-5, 1.96e-11},
+                                            {1.47e-5, 1.47e-5, 1.50e-10},
+                                            {1.47e-5, 1.47e-5, 1.50e-10},
+                                            {1.47e-5, 1.47e-5, 1.50e-10}}};
     CopyCosts to_device = {1.30e-5, 1.30e-5, 1.85e-11};
     /// Of messages that go straight. By ascending limit.
     std::array<ProtocolCosts, 3> protocols = {{

@@ -1,5 +1,6 @@
 #include "strategies/schedule.hpp"
 
+#include "strategies/device_copies.hpp"
 #include "strategies/piece_layout.hpp"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ class Compiler {
 
     Schedule compile(const NodeTraffic& traffic) {
         packs_late_ = traffic.packs_late;
+        copies_ = DeviceCopies(traffic, parameters_);
         for (const PairTraffic& pair : traffic.outgoing) { add_outgoing(pair); }
         for (const PairTraffic& pair : traffic.incoming) { add_incoming(pair); }
         local_end_ = next_slot_ + parameters_.arena_bytes - 2 * wire_share(parameters_.arena_bytes);
@@ -46,7 +48,7 @@ class Compiler {
                                         rank_) != traffic.truncated.end();
         schedule_.arena_bytes = next_slot_;
         // Receives first, so that what arrives finds them; then what others wait for.
-        for (auto* part : {&receives_, &sends_, &rest_}) {
+        for (auto* part : {&receives_, &sends_, &stages_, &rest_}) {
             schedule_.steps.insert(schedule_.steps.end(), part->begin(), part->end());
         }
         return std::move(schedule_);
@@ -84,13 +86,20 @@ class Compiler {
                             pair.fingerprint(),
                             several || packs_late_ ? new_counter() : Step::none,
                             several ? new_counter() : Step::none,
+                            copies_.are_shared() ? new_counter() : Step::none,
                             std::any_of(pair.messages.begin(), pair.messages.end(),
                                         [](const Message& m) { return m.memory != m.item; }),
                             0,
-                            0};
+                            0,
+                            0,
+                            false};
+        copies_.begin_pair();
         for (size_t w = 0; w < windows.size(); ++w) {
             pack_and_send(state, windows[w], memory, w > 0, w + 1 < windows.size());
         }
+        if (!state.stages) { return; }
+        rest_.push_back(
+            {.action = Action::hold, .wait = state.packed, .needed = state.packed_so_far});
     }
 
     struct OutgoingState {
@@ -99,14 +108,18 @@ class Compiler {
         uint64_t fingerprint;
         int32_t packed; ///< counts segments packed in all windows, but for those of the prologue
         int32_t sent;   ///< counts pieces sent
+        int32_t staged; ///< counts segments that are in slabs
         bool may_share;
         uint32_t packed_so_far;
         uint32_t sent_so_far;
+        uint32_t staged_so_far;
+        bool stages; ///< this rank does
     };
 
     void pack_and_send(OutgoingState& state, const Window& window, uint64_t memory, bool reuses,
                        bool is_reused) {
-        std::vector<Step> sends;
+        std::vector<Step> sends, fetches;
+        copies_.begin_window();
         const uint32_t sent_before = state.sent_so_far;
         const bool is_in_prologue = !reuses && !packs_late_;
         for (size_t i = 0; i < window.slots.size(); ++i) {
@@ -118,12 +131,19 @@ class Compiler {
                 if (layout.repeated[s]) { continue; }
                 state.packed_so_far += is_in_prologue ? 0 : 1;
                 const Block& block = state.pair.blocks[segments[s].block];
-                if (block.source != rank_) { continue; }
-                Step step{.action = Action::pack,
+                const DeviceCopies::Part part = copies_.part_of(block, segments[s].bytes);
+                const bool is_staged = part.copier != block.source;
+                state.staged_so_far += is_staged ? 1 : 0;
+                Step step{.action = is_staged ? Action::stage : Action::pack,
                           .item = state.pair.messages[block.first_message].item,
                           .offset = segments[s].offset,
                           .bytes = segments[s].bytes,
-                          .arena = slot + layout.positions[s]};
+                          .arena = slot + layout.positions[s],
+                          .slab = part.slab};
+                if (is_staged && part.copier == rank_) {
+                    fetches.push_back(fetch(step, block.source, state.packed));
+                }
+                if (block.source != rank_) { continue; }
                 if (is_in_prologue) {
                     schedule_.prologue.push_back(step);
                     continue;
@@ -132,8 +152,9 @@ class Compiler {
                     step.wait = state.sent;
                     step.needed = sent_before;
                 }
-                step.signal = state.packed;
-                rest_.push_back(step);
+                step.signal = is_staged ? state.staged : state.packed;
+                state.stages = state.stages || is_staged;
+                (is_staged ? stages_ : rest_).push_back(step);
             }
             ++state.sent_so_far;
             if (piece.sender == rank_) {
@@ -148,6 +169,19 @@ class Compiler {
             if (is_reused) { step.signal = state.sent; }
             sends_.push_back(step);
         }
+        for (Step& step : fetches) {
+            step.wait = state.staged; // which waits for what it takes to use the slot again
+            step.needed = state.staged_so_far;
+            rest_.push_back(step);
+        }
+    }
+
+    /// What another rank does with a staged segment.
+    static Step fetch(Step staged, int owner, int32_t packed) {
+        staged.action = Action::fetch;
+        staged.peer = owner;
+        staged.signal = packed;
+        return staged;
     }
 
     Step send_piece(const Piece& piece, uint64_t slot, const PieceLayout& layout,
@@ -318,9 +352,11 @@ class Compiler {
     const uint64_t pair_share_;
     const uint64_t piece_limit_;
     bool packs_late_ = false;
+    DeviceCopies copies_;
     Schedule schedule_;
     std::vector<Step> receives_;
     std::vector<Step> sends_;
+    std::vector<Step> stages_; ///< others wait for them
     std::vector<Step> rest_;
     uint64_t next_slot_ = 0;
     uint64_t local_end_ = 0;
@@ -331,7 +367,7 @@ class Compiler {
 
 uint32_t counter_limit(const Topology& topology) {
     const auto others = static_cast<uint32_t>(std::max(1, topology.nodes() - 1));
-    return others * (3 + window_limit(topology));
+    return others * (4 + window_limit(topology));
 }
 
 uint64_t smallest_arena(const Topology& topology) {

@@ -18,6 +18,9 @@ enum class Action : uint8_t {
     receive_piece,  ///< a piece from rank `peer` into the arena
     send_direct,    ///< outgoing `item` to rank `peer`
     receive_direct, ///< incoming `item` from rank `peer`
+    stage,          ///< bytes of outgoing `item` into the rank's slab
+    fetch,          ///< bytes of rank `peer`'s slab into the arena
+    hold,           ///< nothing: the slab is in use until the step may start
 };
 
 struct Step {
@@ -26,12 +29,13 @@ struct Step {
     static constexpr uint32_t not_listed = ~uint32_t{0}; ///< position of a step of the prologue
 
     Action action = Action::copy;
-    int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece
+    int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece; fetch: owner
     uint32_t item = 0;
     uint32_t other_item = 0; ///< copy: the incoming item
     uint64_t offset = 0;     ///< pack, unpack: where within the message
     uint64_t bytes = 0;      ///< payload; for receive_piece what is expected
     uint64_t arena = 0; ///< offset in the arena: of the payload for pack, of the header for pieces
+    uint64_t slab = 0;  ///< stage, fetch: offset in the slab
     uint64_t piece =
         no_piece; ///< unpack: offset of the piece's header, or no_piece for on-node messages
     uint64_t fingerprint = 0; ///< pieces and their unpacking: of the pair's traffic

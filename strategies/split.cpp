@@ -22,6 +22,12 @@ namespace nodeaware {
 /// What is lost is mostly latency: a rank has a piece for each other node where what enters a node
 /// is more than the cap for each rank, and algorithm 1 gives it two. In an MPI_Alltoall both ends
 /// do hold the numbers; strategy `model` takes all pairs for alike and is no worse there.
+///
+/// From devices, "split + MD" is what schedules are in any case: the owner of a message copies each
+/// of its bytes once, to the memory of the piece that it travels in, and the sender of the piece,
+/// which may have no device, takes it from there; no bytes move on the node beside. For "split +
+/// DD" see DeviceCopies: what is gained there is not messages on the node, of which there are none,
+/// but only what several processes get of the link to the device.
 Plan plan_split(const PairTraffic& pair, const Parameters& parameters) {
     std::vector<uint32_t> all(pair.blocks.size());
     std::iota(all.begin(), all.end(), 0U);

@@ -8,6 +8,13 @@
 
 namespace nodeaware {
 
+/// Who copies large messages of devices into the pieces that leave a node.
+enum class DeviceCopy : uint8_t {
+    automatic, ///< as is thought cheaper
+    md,        ///< their owner, once, to where any rank of the node sends them from
+    dd         ///< several ranks, parts of what the owner has copied within the device
+};
+
 /// What strategies may depend on beside the traffic of the pair; the same on all ranks of the job.
 struct Parameters {
     /// Largest message that `split` and `hybrid` form from several blocks (bytes).
@@ -18,6 +25,9 @@ struct Parameters {
     uint64_t local_direct_bytes = 0;
     /// Arena memory of one node for one operation (bytes).
     uint64_t arena_bytes = 0;
+    DeviceCopy device_copy = DeviceCopy::md;
+    /// dd: most memory that a rank takes of a device for it (bytes).
+    uint64_t device_slab_bytes = 0;
     /// `model`: what the candidates are compared by.
     Costs costs;
 };

@@ -36,6 +36,10 @@ struct RankTraffic {
     std::vector<Outgoing> outgoing;
     std::vector<Incoming> incoming;
     bool packs_late = false; ///< it has to wait for what it packs, as from a device
+    /// Names memory of a device in which it offers its large messages to others of the node, and
+    /// what it can read of others'; 0: none. Schedules of other memory are others.
+    uint64_t slab = 0;
+    uint64_t readable = 0;
     bool operator==(const RankTraffic&) const = default;
 };
 
@@ -84,6 +88,14 @@ struct LocalMessage {
     uint64_t bytes = 0;  ///< what fits: the smaller of what is sent and what is expected
 };
 
+/// Memory of a device that one rank of a node has, and others read.
+struct SharedSlab {
+    int32_t owner = 0;
+    uint64_t bytes = 0;
+    uint64_t above = 0; ///< of the owner's messages larger ones are on that device, and smaller not
+    std::vector<int> readers; ///< at least one
+};
+
 /// All traffic that leaves, enters or stays on one node, built by every rank of the node from the
 /// same lists.
 struct NodeTraffic {
@@ -91,7 +103,8 @@ struct NodeTraffic {
     std::vector<PairTraffic> outgoing; ///< one for each node that gets something
     std::vector<PairTraffic> incoming; ///< one for each node that sends something
     std::vector<LocalMessage> local;
-    bool packs_late = false; ///< some rank does
+    bool packs_late = false;       ///< some rank does
+    std::vector<SharedSlab> slabs; ///< of ranks that pack late
     /// Ranks whose on-node messages do not match: a peer sends more than they expect, or nothing at
     /// all.
     std::vector<int> truncated;

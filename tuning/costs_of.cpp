@@ -64,6 +64,10 @@ void take_devices(const ModelTable& table, int ranks_per_device, Costs& costs) {
     DeviceCosts& devices = costs.devices;
     take_copies(table, Direction::device_to_host, ranks_per_device, devices.to_host);
     take_copies(table, Direction::host_to_device, ranks_per_device, devices.to_device);
+    for (size_t i = 0; i < devices.to_host_by.size(); ++i) {
+        take_copies(table, Direction::device_to_host, static_cast<int>(i) + 1,
+                    devices.to_host_by[i]);
+    }
     const Path& straight = table.path(Memory::device, Locality::network);
     devices.protocols = straight.empty() ? costs.protocols : protocols_of(straight);
     devices.node_per_byte = straight.empty()

@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/mpi_transport.hpp"
 #include "runtime/device/driver.hpp"
+#include "runtime/device/slabs.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/copied_together.hpp"
@@ -68,6 +69,27 @@ bool are_on_device(const std::vector<UserMemory>& memories) {
                        [](const UserMemory& memory) { return memory.dense_on_device != nullptr; });
 }
 
+/// What others may copy of what this rank sends: messages too large to be copied together, if all
+/// of these lie in one context. nullptr: nothing. Memory of a pool has no context.
+const device::Place* place_of_large(const std::vector<UserMemory>& memories) {
+    const device::Place* place = nullptr;
+    for (const UserMemory& memory : memories) {
+        if (memory.bytes <= DeviceCosts::copied_together) { continue; }
+        const bool is_there = memory.dense_on_device != nullptr && memory.place.context != nullptr;
+        if (place == nullptr) { place = &memory.place; }
+        if (!is_there || !device::are_on_one_device(memory.place, *place)) { return nullptr; }
+    }
+    return place;
+}
+
+void share_device(Exchange& exchange, const Parameters& parameters) {
+    if (parameters.device_copy == DeviceCopy::md || device::driver() == nullptr) { return; }
+    exchange.traffic.readable = device::imports().lost();
+    const device::Place* const place = place_of_large(exchange.outgoing);
+    if (place == nullptr) { return; }
+    exchange.traffic.slab = device::slabs().id_in(*place, parameters.device_slab_bytes);
+}
+
 Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
                         const Selected& selected, MpiTransport& transport, uint32_t operation,
                         CallRecord& record) {
@@ -85,6 +107,7 @@ Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
                                                  inner.parameters(selected.memory),
                                                  exchange.sharing, selected.candidates()},
                                                 pack);
+    transport.use_slabs(*result.slabs);
     selected.learn_predictions(result.predictions);
     record.built = result.built;
     return result;
@@ -149,6 +172,7 @@ int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const S
         const CompletionErrorsReturn errors_return;
         CopiedTogether small(exchange);
         exchange.traffic.packs_late = are_on_device(exchange.outgoing);
+        share_device(exchange, inner.parameters(selected.memory));
         code = move(inner, exchange, selected, record);
         if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
     } catch (const MpiError& error) {

@@ -28,6 +28,8 @@ struct FinishedStep {
 ///     bool pack(item, offset, bytes, std::byte* to, step);      false: poll() tells the end
 ///     bool unpack(item, offset, bytes, const std::byte* from, step);
 ///     bool copy(item, other_item, bytes, step);     outgoing to incoming
+///     bool stage(item, offset, bytes, slab_offset, step);       into this rank's slab
+///     bool fetch(peer, slab_offset, bytes, std::byte* to, step);  from that of another
 ///     void settle();                                waits until what was packed is there
 ///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
 ///     void receive(peer, std::byte*, capacity, step);
@@ -128,6 +130,11 @@ template <class Transport> class Execution {
             break;
         case Action::send_direct: transport_.send_item(step.peer, step.item, index); break;
         case Action::receive_direct: transport_.receive_item(step.peer, step.item, index); break;
+        case Action::stage:
+            return transport_.stage(step.item, step.offset, step.bytes, step.slab, index);
+        case Action::fetch:
+            return transport_.fetch(step.peer, step.slab, step.bytes, memory, index);
+        case Action::hold: return true;
         }
         return false;
     }

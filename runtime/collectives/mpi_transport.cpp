@@ -8,6 +8,8 @@ void Exchange::clear() {
     traffic.outgoing.clear();
     traffic.incoming.clear();
     traffic.packs_late = false;
+    traffic.slab = 0;
+    traffic.readable = 0;
     outgoing.clear();
     incoming.clear();
     in_place = false;

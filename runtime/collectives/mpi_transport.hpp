@@ -37,6 +37,10 @@ class MpiTransport {
     bool unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from,
                 uint32_t step);
     bool copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step);
+    bool stage(uint32_t item, uint64_t offset, uint64_t bytes, uint64_t slab, uint32_t step);
+    bool fetch(int peer, uint64_t slab, uint64_t bytes, std::byte* to, uint32_t step);
+    /// Those that the schedule was made for: by local rank, as long as this.
+    void use_slabs(const std::vector<uint64_t>& slabs) { slabs_ = &slabs; }
     /// Waits for the copies that have begun, and begins the messages that wait for them: what
     /// others need of this rank until it comes again.
     void settle() {
@@ -139,9 +143,10 @@ class MpiTransport {
     std::unordered_map<uint32_t, Staged> staged_incoming_;
 
     std::unordered_map<uint32_t, ByHost> by_host_; ///< by step
-    std::vector<HeldSend> held_sends_;             ///< in the order in which they begin
-    uint32_t packing_ = 0;                         ///< copies that no step stands for
-    device::LateCopies copies_;                    ///< ends before all else that it uses
+    const std::vector<uint64_t>* slabs_ = nullptr;
+    std::vector<HeldSend> held_sends_; ///< in the order in which they begin
+    uint32_t packing_ = 0;             ///< copies that no step stands for
+    device::LateCopies copies_;        ///< ends before all else that it uses
 };
 
 } // namespace nodeaware

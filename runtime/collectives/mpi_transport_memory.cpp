@@ -2,6 +2,7 @@
 // devices later.
 
 #include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/device/slabs.hpp"
 #include "runtime/memory/elements.hpp"
 
 #include <algorithm>
@@ -89,6 +90,37 @@ bool MpiTransport::unpack(uint32_t item, uint64_t offset, uint64_t bytes, const 
             unpack_user_memory(memory, staged.bytes.data(), comm_);
             staged_incoming_.erase(item);
         }
+    });
+    return is_over;
+}
+
+bool MpiTransport::stage(uint32_t item, uint64_t offset, uint64_t bytes, uint64_t slab,
+                         uint32_t step) {
+    bool is_over = true;
+    guarded([&] {
+        const UserMemory& memory = exchange_.outgoing[item];
+        const uint64_t own = device::slabs().address(exchange_.traffic.slab);
+        if (own == 0 || memory.dense_on_device == nullptr) { return fail(MPI_ERR_OTHER); }
+        copy_later(memory,
+                   {Direction::within_device, own + slab,
+                    address_of(memory.dense_on_device) + offset, bytes, nullptr},
+                   step);
+        is_over = false;
+    });
+    return is_over;
+}
+
+bool MpiTransport::fetch(int peer, uint64_t slab, uint64_t bytes, std::byte* to, uint32_t step) {
+    bool is_over = true;
+    guarded([&] {
+        const auto local = static_cast<size_t>(topology_.local_of(peer));
+        const auto* const import = device::imports().find(slabs_->at(local));
+        if (import == nullptr) { return fail(MPI_ERR_OTHER); }
+        copies_.add(
+            import->place,
+            {Direction::to_host, address_of(to), import->address + slab, bytes, memory_.pinned()},
+            step);
+        is_over = false;
     });
     return is_over;
 }

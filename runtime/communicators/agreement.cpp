@@ -1,5 +1,7 @@
 #include "runtime/communicators/agreement.hpp"
 
+#include "runtime/device/slabs.hpp"
+#include "strategies/device_copies.hpp"
 #include "strategies/forecast.hpp"
 
 #include <algorithm>
@@ -20,9 +22,11 @@ template <class List> void drop_least_used(List& list, auto last_use) {
     }));
 }
 
+constexpr size_t numbers = 5; ///< of a rank, before its lists
+
 std::vector<std::byte> to_bytes(const RankTraffic& traffic) {
-    const uint64_t counts[3] = {traffic.outgoing.size(), traffic.incoming.size(),
-                                traffic.packs_late ? 1U : 0U};
+    const uint64_t counts[numbers] = {traffic.outgoing.size(), traffic.incoming.size(),
+                                      traffic.packs_late ? 1U : 0U, traffic.slab, traffic.readable};
     const size_t outgoing = sizeof(Outgoing) * traffic.outgoing.size();
     const size_t incoming = sizeof(Incoming) * traffic.incoming.size();
     std::vector<std::byte> bytes(sizeof counts + outgoing + incoming);
@@ -37,10 +41,12 @@ std::vector<std::byte> to_bytes(const RankTraffic& traffic) {
 }
 
 RankTraffic from_bytes(const std::vector<std::byte>& bytes) {
-    uint64_t counts[3];
+    uint64_t counts[numbers];
     std::memcpy(counts, bytes.data(), sizeof counts);
     RankTraffic traffic;
     traffic.packs_late = counts[2] != 0;
+    traffic.slab = counts[3];
+    traffic.readable = counts[4];
     traffic.outgoing.resize(counts[0]);
     traffic.incoming.resize(counts[1]);
     const size_t outgoing = sizeof(Outgoing) * counts[0];
@@ -55,7 +61,7 @@ RankTraffic from_bytes(const std::vector<std::byte>& bytes) {
 }
 
 uint64_t list_bytes(const RankTraffic& traffic) {
-    return 3 * sizeof(uint64_t) + sizeof(Outgoing) * traffic.outgoing.size() +
+    return numbers * sizeof(uint64_t) + sizeof(Outgoing) * traffic.outgoing.size() +
            sizeof(Incoming) * traffic.incoming.size();
 }
 
@@ -83,7 +89,7 @@ Agreement::Result Agreement::agree(uint32_t operation, const Part& part,
         owes_bell = arrive_and_wait();
     }
     note_use(*entry);
-    return {&entry->schedule, built, entry->predictions, owes_bell};
+    return {&entry->schedule, built, entry->predictions, owes_bell, &entry->slabs};
 }
 
 bool Agreement::arrive_and_wait() {
@@ -140,7 +146,11 @@ Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& par
     std::vector<const RankTraffic*> pointers;
     pointers.reserve(lists.size());
     for (const RankTraffic& list : lists) { pointers.push_back(&list); }
-    const NodeTraffic traffic = gather_traffic(topology_, node_, pointers, part.sharing);
+    NodeTraffic traffic = gather_traffic(topology_, node_, pointers, part.sharing);
+    Slabs slabs;
+    const bool are_shared = std::any_of(lists.begin(), lists.end(),
+                                        [](const RankTraffic& list) { return list.slab != 0; });
+    if (are_shared) { slabs = share_slabs(operation, part.traffic, traffic); }
     drop_least_used(entries_, [](const auto& entry) { return entry->last_use; });
     std::vector<double> predictions;
     for (const Strategy* candidate : part.candidates) {
@@ -149,45 +159,83 @@ Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& par
     entries_.push_back(std::make_unique<Entry>(
         Entry{next_entry_, std::move(numbers),
               compile_schedule(topology_, traffic, part.strategy, part.parameters, rank_),
-              std::move(predictions), next_entry_, 0}));
+              std::move(predictions), std::move(slabs), next_entry_, 0}));
     ++next_entry_;
     built = true;
     return *entries_.back();
 }
 
-/// Every rank gets the lists of all ranks of the node, through the memory that the messages will
-/// use afterwards.
-std::vector<RankTraffic> Agreement::share_lists(uint32_t operation, const RankTraffic& own) {
-    const auto ranks = static_cast<size_t>(topology_.ranks_on(node_));
-    const uint64_t share = arena_.shape().bytes / ranks;
-    const std::vector<std::byte> mine = to_bytes(own);
-    std::vector<std::vector<std::byte>> lists(ranks);
+/// Every rank gets the bytes of all ranks of the node, through the memory that the messages will
+/// use afterwards. `all`: as long as they are.
+std::vector<Agreement::Bytes> Agreement::share(uint32_t operation, const Bytes& mine,
+                                               std::vector<Bytes> all) {
+    const uint64_t share = arena_.shape().bytes / all.size();
     uint64_t longest = 0;
-    for (size_t local = 0; local < ranks; ++local) {
-        lists[local].resize(arena_.announcement(operation, static_cast<int>(local))
-                                .list_bytes.load(std::memory_order_relaxed));
-        longest = std::max<uint64_t>(longest, lists[local].size());
-    }
+    for (const Bytes& bytes : all) { longest = std::max<uint64_t>(longest, bytes.size()); }
     for (uint64_t begin = 0; begin < longest; begin += share) {
-        const auto part_of = [&](const auto& list) {
-            return begin < list.size() ? std::min<uint64_t>(share, list.size() - begin) : 0;
+        const auto part_of = [&](const Bytes& bytes) {
+            return begin < bytes.size() ? std::min<uint64_t>(share, bytes.size() - begin) : 0;
         };
         if (part_of(mine) > 0) {
             std::memcpy(arena_.data(operation) + local_ * share, mine.data() + begin,
                         part_of(mine));
         }
         barrier();
-        for (size_t local = 0; local < ranks; ++local) {
-            if (part_of(lists[local]) == 0) { continue; }
-            std::memcpy(lists[local].data() + begin, arena_.data(operation) + local * share,
-                        part_of(lists[local]));
+        for (size_t local = 0; local < all.size(); ++local) {
+            if (part_of(all[local]) == 0) { continue; }
+            std::memcpy(all[local].data() + begin, arena_.data(operation) + local * share,
+                        part_of(all[local]));
         }
         barrier();
     }
+    return all;
+}
+
+std::vector<RankTraffic> Agreement::share_lists(uint32_t operation, const RankTraffic& own) {
+    std::vector<Bytes> lists(static_cast<size_t>(topology_.ranks_on(node_)));
+    for (size_t local = 0; local < lists.size(); ++local) {
+        lists[local].resize(arena_.announcement(operation, static_cast<int>(local))
+                                .list_bytes.load(std::memory_order_relaxed));
+    }
     std::vector<RankTraffic> result;
-    result.reserve(ranks);
-    for (const auto& list : lists) { result.push_back(from_bytes(list)); }
+    result.reserve(lists.size());
+    for (const Bytes& list : share(operation, to_bytes(own), std::move(lists))) {
+        result.push_back(from_bytes(list));
+    }
     return result;
+}
+
+/// Every rank that has slabs of others to read tries whether it can: what it cannot open, its owner
+/// or another one copies. Nobody has to decide that alone, or later.
+Agreement::Slabs Agreement::share_slabs(uint32_t operation, const RankTraffic& own,
+                                        NodeTraffic& traffic) {
+    const auto& ranks = topology_.ranks_of(node_);
+    device::SlabOffer mine = own.slab != 0 ? device::slabs().offer(own.slab) : device::SlabOffer{};
+    Bytes bytes(sizeof mine);
+    std::memcpy(bytes.data(), &mine, sizeof mine);
+    const auto offered = share(operation, bytes, {ranks.size(), Bytes(sizeof mine)});
+    std::vector<device::SlabOffer> offers(ranks.size());
+    Bytes is_open(ranks.size());
+    for (size_t local = 0; local < ranks.size(); ++local) {
+        std::memcpy(&offers[local], offered[local].data(), sizeof mine);
+        const bool is_another = offers[local].id != 0 && local != local_;
+        is_open[local] = std::byte{is_another && device::imports().open(offers[local])};
+    }
+    const auto are_open = share(operation, is_open, {ranks.size(), Bytes(ranks.size())});
+    Slabs ids;
+    for (size_t owner = 0; owner < ranks.size(); ++owner) {
+        ids.push_back(offers[owner].id);
+        SharedSlab slab{ranks[owner], offers[owner].bytes, DeviceCosts::copied_together, {}};
+        for (size_t i = 1; i < ranks.size(); ++i) { // others for each owner
+            const size_t local = (owner + i) % ranks.size();
+            const bool is_wanted = slab.readers.size() + 1 < DeviceCopies::most_copiers;
+            if (is_wanted && are_open[local][owner] != std::byte{0}) {
+                slab.readers.push_back(ranks[local]);
+            }
+        }
+        if (!slab.readers.empty()) { traffic.slabs.push_back(std::move(slab)); }
+    }
+    return ids;
 }
 
 /// Every rank of the node does the same here in every operation, so that all expect the same and

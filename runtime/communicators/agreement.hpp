@@ -30,6 +30,7 @@ class Agreement {
         /// Strategies whose times are to be predicted when a schedule is built (nullptr: native).
         std::span<const Strategy* const> candidates;
     };
+    using Slabs = std::vector<uint64_t>; ///< ids, by local rank
 
     struct Result {
         const Schedule* schedule;            ///< valid until the next call
@@ -38,6 +39,7 @@ class Agreement {
         /// The others of this node sleep until this rank rings the bell. It may begin its sends
         /// first, which are what everybody waits for.
         bool owes_bell;
+        const Slabs* slabs; ///< that the schedule was made for; valid as long
     };
 
     /// Collective over the ranks of the node. `pack` executes the prologue of a schedule, possibly
@@ -60,6 +62,7 @@ class Agreement {
         std::vector<uint64_t> traffic; ///< numbers of the traffics of the ranks of the node
         Schedule schedule;
         std::vector<double> predictions;
+        Slabs slabs;
         uint64_t successor; ///< number of the entry that came after this one the last time
         uint64_t last_use;
     };
@@ -72,7 +75,10 @@ class Agreement {
     static bool same(const KnownTraffic& known, const Part& part);
     uint64_t number_of(const Part& part, const Entry* guess);
     Entry& recall_or_build(uint32_t operation, const Part& part, bool& built);
+    using Bytes = std::vector<std::byte>;
+    std::vector<Bytes> share(uint32_t operation, const Bytes& mine, std::vector<Bytes> all);
     std::vector<RankTraffic> share_lists(uint32_t operation, const RankTraffic& own);
+    Slabs share_slabs(uint32_t operation, const RankTraffic& own, NodeTraffic& traffic);
     void note_use(Entry& entry);
 
     const Topology& topology_;

@@ -5,7 +5,9 @@
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
+#include "runtime/device/driver.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/device/slabs.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
@@ -155,10 +157,20 @@ void begin_activity() {
     activity.messages.store(1, std::memory_order_relaxed);
 }
 
+/// What processes share of devices is opened and given back by all: nobody frees what another one
+/// has open.
+void close_slabs() {
+    if (library->world.options.parameters.device_copy == DeviceCopy::md) { return; }
+    if (device::driver() != nullptr) { device::imports().close(); }
+    MPI_CALL(Barrier, MPI_COMM_WORLD);
+    if (device::driver() != nullptr) { device::slabs().close(); }
+}
+
 void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
     library->close();
     p2p::layer = nullptr;
+    guarded(close_slabs);
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
     mpi.Group_free(&library->world.group);

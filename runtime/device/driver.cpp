@@ -13,9 +13,12 @@ const char* Driver::load(bool is_loaded_only) {
     void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | only);
     if (library == nullptr) { return "libcuda.so.1"; }
     const char* missing = nullptr;
-    const auto find = [&](auto& function, const char* name) {
+    const auto look_for = [&](auto& function, const char* name) {
         function =
             reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    };
+    const auto find = [&](auto& function, const char* name) {
+        look_for(function, name);
         if (function == nullptr && missing == nullptr) { missing = name; }
     };
     find(host_to_device, "cuMemcpyHtoD_v2");
@@ -40,6 +43,9 @@ const char* Driver::load(bool is_loaded_only) {
     find(context_release, "cuDevicePrimaryCtxRelease");
     find(context_state, "cuDevicePrimaryCtxGetState");
     find(capture_mode, "cuThreadExchangeStreamCaptureMode");
+    look_for(export_memory, "cuIpcGetMemHandle");
+    look_for(open_memory, "cuIpcOpenMemHandle_v2");
+    look_for(close_memory, "cuIpcCloseMemHandle");
     find(error_string, "cuGetErrorString");
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");

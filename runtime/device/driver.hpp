@@ -1,10 +1,16 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace nodeaware::device {
+
+/// CUipcMemHandle: what other processes open memory of a device by.
+struct MemoryHandle {
+    std::array<char, 64> bytes;
+};
 
 /// Entry points of the CUDA driver, which is looked for at run time only. Of cuda.h, which is not
 /// needed to build: CUresult, CUdevice and the enumerations are int, CUcontext is a pointer,
@@ -42,6 +48,10 @@ struct Driver {
     int (*context_release)(int device) = nullptr;
     int (*context_state)(int device, unsigned* flags, int* is_active) = nullptr;
     int (*capture_mode)(int* mode) = nullptr; ///< of this thread; exchanges
+    // Memory that processes share. A driver may have none of these.
+    int (*export_memory)(void* handle, uint64_t address) = nullptr;
+    int (*open_memory)(uint64_t* address, MemoryHandle handle, unsigned flags) = nullptr;
+    int (*close_memory)(uint64_t address) = nullptr;
     int (*error_string)(int code, const char** text) = nullptr;
     // For those who use devices themselves.
     int (*init)(unsigned flags) = nullptr;
@@ -62,6 +72,10 @@ struct Driver {
     /// The first thing that is missing; nullptr: nothing. `is_loaded_only`: loads no driver that
     /// the process has not loaded. The driver is never unloaded: it does not expect to be.
     const char* load(bool is_loaded_only);
+
+    bool can_share() const {
+        return export_memory != nullptr && open_memory != nullptr && close_memory != nullptr;
+    }
 
     /// What a call has failed with.
     std::string text_of(int code, const char* function) const;

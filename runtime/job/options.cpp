@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <numeric>
 #include <sstream>
 
 extern char** environ;
@@ -174,6 +173,19 @@ std::vector<OptionRow> make_table() {
                                                     {"yes", DeviceAware::yes},
                                                     {"no", DeviceAware::no}});
          }},
+        {"DEVICE_COPY", "auto, md, dd", "auto",
+         "How large messages of GPUs get into what a node sends together. md: each rank copies its "
+         "own to the host. dd: up to four ranks that use the GPU copy parts of them, from memory "
+         "on it that they share. auto: dd where the model says that it is faster.",
+         [](Options& o, std::string_view v) {
+             o.parameters.device_copy = pick<DeviceCopy>(
+                 v,
+                 {{"auto", DeviceCopy::automatic}, {"md", DeviceCopy::md}, {"dd", DeviceCopy::dd}});
+         }},
+        {"DEVICE_SLAB", "bytes", "64M",
+         "dd: memory that a rank takes of a GPU for this, when it first needs it; what has no room "
+         "there goes by md.",
+         [](Options& o, std::string_view v) { o.parameters.device_slab_bytes = parse_bytes(v); }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that "
@@ -217,20 +229,6 @@ std::vector<OptionRow> make_table() {
          "1: a wrong setting ends the job at MPI_Init instead of being ignored with a warning.",
          [](Options& o, std::string_view v) { o.strict = parse_switch(v); }},
     };
-}
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < a.size(); ++i) {
-        size_t diagonal = row[0]++;
-        for (size_t j = 0; j < b.size(); ++j) {
-            const size_t above = row[j + 1];
-            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
-            diagonal = above;
-        }
-    }
-    return row[b.size()];
 }
 
 /// Collects settings and complaints while the sources are read one after the other.
@@ -378,20 +376,6 @@ uint64_t parse_bytes(std::string_view text) {
     }
     if (number > (uint64_t{1} << 46) >> shift) { throw BadValue("expected at most 64 TiB"); }
     return number << shift;
-}
-
-std::optional<std::string> near_miss(std::string_view word,
-                                     const std::vector<std::string>& candidates) {
-    std::optional<std::string> best;
-    size_t least = std::max<size_t>(1, word.size() / 3) + 1;
-    for (const std::string& candidate : candidates) {
-        const size_t distance = edit_distance(word, candidate);
-        if (distance < least) {
-            least = distance;
-            best = candidate;
-        }
-    }
-    return best;
 }
 
 } // namespace nodeaware

@@ -4,6 +4,7 @@
 #include "runtime/job/log.hpp"
 #include "runtime/job/machine.hpp"
 #include "runtime/job/model.hpp"
+#include "strategies/device_copies.hpp"
 
 #include <algorithm>
 #include <map>
@@ -152,6 +153,15 @@ void warn_of_useless_region(const Options& options, const Binding& place) {
     }
 }
 
+/// What the ranks of a process that uses threads do at the same time may want the same slab.
+DeviceCopy device_copy_of(const World& world) {
+    const Parameters& parameters = world.options.parameters;
+    const bool is_useless =
+        parameters.device_copy == DeviceCopy::automatic && !sharing_may_pay(parameters.costs);
+    const bool is_possible = !world.threads_at_once && parameters.device_slab_bytes > 0;
+    return is_possible && !is_useless ? parameters.device_copy : DeviceCopy::md;
+}
+
 } // namespace
 
 World World::discover() {
@@ -176,6 +186,7 @@ World World::discover() {
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_region(world.options, place); }
     world.options.parameters.costs = load_costs(world);
+    world.options.parameters.device_copy = device_copy_of(world);
     return world;
 }
 

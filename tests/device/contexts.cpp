@@ -3,6 +3,7 @@
 #include "tests/device/contexts.hpp"
 
 #include "tests/device/driver_function.hpp"
+#include "tests/device/shared_allocations.hpp"
 
 #include <array>
 #include <atomic>
@@ -31,6 +32,7 @@ bool is_a_device(int device) { return device >= 0 && device < devices; }
 /// With the lock of the driver.
 void end(Context*& context) {
     forget_copies(context);
+    forget_imports(context);
     forget_pinned(context);
     forget_allocations(context);
     context->is_over = true;

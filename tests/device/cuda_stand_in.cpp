@@ -17,9 +17,11 @@
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
 #include "tests/device/pinned.hpp"
+#include "tests/device/shared_allocations.hpp"
 #include "tests/device/stand_in.hpp"
 #include "tests/device/stream.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -34,16 +36,21 @@ namespace {
 
 constexpr std::uint64_t memory_bytes = std::uint64_t{1} << 28U;
 
-enum class Kind { device, managed, pool };
+/// Of addresses: behind its own a process has those of what it has opened of others.
+constexpr std::uint64_t all_bytes = 2 * memory_bytes;
+
+enum class Kind { device, managed, pool, of_others };
 
 struct Allocation {
     std::size_t bytes = 0;
     Kind kind = Kind::device;
     Context* context = nullptr;
     int device = 0;
+    std::uint64_t serial = 0; ///< never again
 };
 
 struct Memory {
+    int file = -1;
     char* seen = nullptr;                            ///< by programs
     char* opened = nullptr;                          ///< by the driver
     std::map<std::uint64_t, Allocation> allocations; ///< by offset
@@ -58,11 +65,16 @@ Memory& memory() {
         const int file = memfd_create("stand-in", MFD_CLOEXEC);
         if (file < 0 || ftruncate(file, memory_bytes) != 0) { std::abort(); }
         const int reach = open != nullptr ? PROT_READ | PROT_WRITE : PROT_NONE;
-        void* const seen = mmap(nullptr, memory_bytes, reach, MAP_SHARED, file, 0);
-        void* const opened =
-            mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        const auto map = [file](int protection) {
+            constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+            void* const place = mmap(nullptr, all_bytes, PROT_NONE, flags, -1, 0);
+            if (place == MAP_FAILED) { std::abort(); }
+            return mmap(place, memory_bytes, protection, MAP_SHARED | MAP_FIXED, file, 0);
+        };
+        void* const seen = map(reach);
+        void* const opened = map(PROT_READ | PROT_WRITE);
         if (seen == MAP_FAILED || opened == MAP_FAILED) { std::abort(); }
-        close(file);
+        all.file = file; // other processes may open it
         all.seen = static_cast<char*>(seen);
         all.opened = static_cast<char*>(opened);
         return all;
@@ -78,24 +90,30 @@ std::uint64_t address_of(std::uint64_t offset) {
 std::map<std::uint64_t, Allocation>::iterator find(std::uint64_t address) {
     auto& all = memory().allocations;
     const std::uint64_t offset = address - address_of(0);
-    if (address < address_of(0) || offset >= memory_bytes) { return all.end(); }
+    if (address < address_of(0) || offset >= all_bytes) { return all.end(); }
     auto next = all.upper_bound(offset);
     if (next == all.begin()) { return all.end(); }
     --next;
     return offset < next->first + next->second.bytes ? next : all.end();
 }
 
+std::uint64_t next_serial() {
+    static std::uint64_t last = 0;
+    return ++last;
+}
+
 int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
     auto& all = memory().allocations;
     std::uint64_t place = 0; // the first gap: addresses come again
     for (const auto& [offset, allocation] : all) {
+        if (offset >= memory_bytes) { break; }
         if (offset - place >= bytes) { break; }
         place = (offset + allocation.bytes + 255) / 256 * 256;
     }
     if (bytes == 0) { return invalid_value; }
     if (place + bytes > memory_bytes) { return out_of_memory; }
     Context* const context = kind == Kind::pool ? nullptr : current();
-    all[place] = {bytes, kind, context, device};
+    all[place] = {bytes, kind, context, device, next_serial()};
     std::memset(memory().opened + place, 0xcd, bytes);
     *address = address_of(place);
     return success;
@@ -130,9 +148,48 @@ void forget_allocations(const Context* context) {
     std::erase_if(memory().allocations, [&](const auto& one) {
         const auto& [offset, allocation] = one;
         if (allocation.context != context) { return false; }
+        end_export(allocation.serial);
         std::memset(memory().opened + offset, 0xee, allocation.bytes);
         return true;
     });
+}
+
+int current_device() { return current()->device; }
+
+Exportable exportable(std::uint64_t address) {
+    const auto found = find(address);
+    if (found == memory().allocations.end()) { return {}; }
+    const auto& [offset, allocation] = *found;
+    if (allocation.kind != Kind::device || allocation.context != current()) { return {}; }
+    return {allocation.serial, offset, allocation.bytes, memory().file, allocation.device};
+}
+
+std::uint64_t take_in(int file, std::uint64_t offset, std::size_t bytes) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t before = offset % page;
+    const std::uint64_t whole = (before + bytes + page - 1) / page * page;
+    auto& all = memory().allocations;
+    std::uint64_t place = memory_bytes;
+    for (auto next = all.lower_bound(memory_bytes); next != all.end(); ++next) {
+        if (next->first / page * page >= place + whole) { break; }
+        place = (next->first + next->second.bytes + page - 1) / page * page;
+    }
+    if (place + whole > all_bytes) { return 0; }
+    void* const mapped = mmap(memory().opened + place, whole, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset - before));
+    if (mapped == MAP_FAILED) { return 0; }
+    all[place + before] = {bytes, Kind::of_others, current(), current()->device, next_serial()};
+    return address_of(place + before);
+}
+
+void put_out(std::uint64_t address) {
+    const auto found = find(address);
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    const std::uint64_t place = found->first / page * page;
+    const std::uint64_t end = (found->first + found->second.bytes + page - 1) / page * page;
+    mmap(memory().opened + place, end - place, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    memory().allocations.erase(found);
 }
 
 DRIVER cuInit(unsigned flags) {
@@ -161,6 +218,7 @@ DRIVER cuCtxSynchronize() {
 }
 
 DRIVER cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
+    MAY_FAIL
     const std::lock_guard lock(driver_mutex());
     if (current_context() == nullptr) { return invalid_context; }
     return allocate(address, bytes, Kind::device, current()->device);
@@ -175,14 +233,17 @@ DRIVER stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, in
     return allocate(address, bytes, Kind::pool, device);
 }
 DRIVER cuMemFree_v2(std::uint64_t address) {
+    MAY_FAIL
     const std::lock_guard lock(driver_mutex());
     const auto found = find(address);
     if (found == memory().allocations.end() || address != address_of(found->first)) {
         return invalid_value;
     }
+    if (found->second.kind == Kind::of_others) { return invalid_value; }
     char* const begin = memory().opened + found->first;
     counts().freed_too_early += is_being_copied(begin, found->second.bytes) ? 1 : 0;
     end_copies();
+    counts().freed_while_open += end_export(found->second.serial);
     std::memset(begin, 0xee, found->second.bytes);
     memory().allocations.erase(found);
     return success;
@@ -258,6 +319,7 @@ struct Known {
     int device = -2;
     std::uint64_t begin = 0;
     std::size_t bytes = 0;
+    std::uint64_t serial = 0;
 };
 Known look_at(std::uint64_t address) {
     const auto found = find(address);
@@ -265,11 +327,11 @@ Known look_at(std::uint64_t address) {
         const PinnedRange range = pinned_range(address);
         if (range.begin == nullptr) { return {}; }
         const auto begin = reinterpret_cast<std::uintptr_t>(range.begin);
-        return {range.context, 1, 0, 0, begin, range.bytes};
+        return {range.context, 1, 0, 0, begin, range.bytes, 0};
     }
     const auto& [offset, of] = *found;
     const int is_managed = of.kind == Kind::managed ? 1 : 0;
-    return {of.context, 2, is_managed, of.device, address_of(offset), of.bytes};
+    return {of.context, 2, is_managed, of.device, address_of(offset), of.bytes, of.serial};
 }
 
 } // namespace
@@ -285,6 +347,7 @@ DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
         switch (attributes[i]) {
         case 1: *static_cast<void**>(values[i]) = known.context; break;
         case 2: *static_cast<unsigned*>(values[i]) = known.type; break;
+        case 7: *static_cast<std::uint64_t*>(values[i]) = known.serial; break;
         case 8: *static_cast<int*>(values[i]) = known.is_managed; break;
         case 9: *static_cast<int*>(values[i]) = known.device; break;
         case 11: *static_cast<std::uint64_t*>(values[i]) = known.begin; break;
@@ -305,5 +368,8 @@ DRIVER MPIX_Query_cuda_support() { return std::getenv("GPU_STAND_IN_OPEN") != nu
 
 extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {
     const std::lock_guard lock(driver_mutex());
-    return memory().allocations.size();
+    const auto& all = memory().allocations;
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& one) {
+        return one.second.kind != Kind::of_others;
+    }));
 }

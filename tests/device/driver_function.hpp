@@ -32,6 +32,7 @@ void* current_context();
 bool may_not_be_called();
 /// The same of what waits for the streams of all threads, whatever the thread has said.
 bool would_wait_for_all_streams();
+int current_device();
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \

@@ -12,6 +12,7 @@ int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void** context, int device);
 int cuDevicePrimaryCtxRelease(int device);
 int cuDevicePrimaryCtxReset_v2(int device);
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active);
 int cuCtxSetCurrent(void* context);
 int cuCtxGetCurrent(void** context);
 int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes);
@@ -34,6 +35,7 @@ struct StandInCounts {
     std::uint64_t pinned_again;      ///< refused, for some of it was pinned before
     std::uint64_t pinned_and_copied; ///< its pages would be others after a fork
     std::uint64_t freed_too_early;   ///< allocations, while copies used them
+    std::uint64_t freed_while_open;  ///< by other processes
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;
@@ -59,4 +61,6 @@ StandInThread stand_in_thread();
 /// that.
 void stand_in_begin_capture();
 bool stand_in_end_capture();
+/// Memory of other processes that is open.
+std::size_t stand_in_imports();
 }

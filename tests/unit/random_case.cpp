@@ -1,6 +1,7 @@
 #include "tests/unit/random_case.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace nodeaware::test {
@@ -36,6 +37,7 @@ RandomCase::RandomCase(uint64_t seed) {
     }
     list_incoming(random);
     draw_parameters(random);
+    draw_slabs(random);
 }
 
 void RandomCase::draw_topology(Random& random) {
@@ -146,6 +148,27 @@ void RandomCase::draw_parameters(Random& random) {
     parameters.local_direct_bytes = chance(random, 20) ? 0 : draw(random, 1, 1000);
     const uint64_t least = smallest_arena(topology);
     parameters.arena_bytes = chance(random, 30) ? least : draw(random, least, 40 * least);
+}
+
+/// Of some ranks that pack late, for some of the others.
+void RandomCase::draw_slabs(Random& random) {
+    constexpr std::array ways = {DeviceCopy::automatic, DeviceCopy::md, DeviceCopy::dd};
+    parameters.device_copy = ways.at(draw(random, 0, 2));
+    for (CopyCosts& costs : parameters.costs.devices.to_host_by) {
+        costs = {1e-3 * static_cast<double>(draw(random, 0, 1000)), 0,
+                 1e-3 * static_cast<double>(draw(random, 0, 1000))};
+    }
+    for (int owner = 0; owner < topology.ranks(); ++owner) {
+        if (!traffic[static_cast<size_t>(owner)].packs_late || chance(random, 30)) { continue; }
+        SharedSlab slab{owner,
+                        chance(random, 50) ? draw(random, 1, 500) : draw(random, 1, 20000),
+                        chance(random, 50) ? 0 : draw(random, 1, 300),
+                        {}};
+        for (const int rank : topology.ranks_of(topology.node_of(owner))) {
+            if (rank != owner && chance(random, 70)) { slab.readers.push_back(rank); }
+        }
+        if (!slab.readers.empty()) { slabs.push_back(std::move(slab)); }
+    }
 }
 
 } // namespace nodeaware::test

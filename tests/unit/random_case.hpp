@@ -20,6 +20,7 @@ struct RandomCase {
     Parameters parameters;
     Sharing sharing = Sharing::sender;
     std::vector<RankTraffic> traffic; ///< by rank
+    std::vector<SharedSlab> slabs;
 
     explicit RandomCase(uint64_t seed);
 
@@ -30,6 +31,7 @@ struct RandomCase {
     void list_incoming(Random& random);
     void draw_costs(Random& random);
     void draw_parameters(Random& random);
+    void draw_slabs(Random& random);
 };
 
 } // namespace nodeaware::test

@@ -69,6 +69,8 @@ class Sender {
     bool unpack(uint32_t, uint64_t, uint64_t, const std::byte*, uint32_t) { return refuse(); }
     bool copy(uint32_t, uint32_t, uint64_t, uint32_t) { return refuse(); }
     void receive(int, std::byte*, uint64_t, uint32_t) { refuse(); }
+    bool stage(uint32_t, uint64_t, uint64_t, uint64_t, uint32_t) { return refuse(); }
+    bool fetch(int, uint64_t, uint64_t, std::byte*, uint32_t) { return refuse(); }
     void send_item(int, uint32_t, uint32_t) { refuse(); }
     void receive_item(int, uint32_t, uint32_t) { refuse(); }
     void mismatch(int) { refuse(); }

@@ -149,6 +149,9 @@ class LateCopies {
     std::vector<std::pair<uint32_t, std::function<void()>>> under_way_;
 };
 
+/// What each rank has staged for others, by rank.
+using Slabs = std::map<int, std::vector<std::byte>>;
+
 /// The Machine of one rank: its user memory, and an arena that it may share.
 class Rank {
   public:
@@ -198,6 +201,24 @@ class Rank {
         std::byte* const to = received_[other_item].data();
         return late_.is_over(to, bytes, step, [=, this] { read(item, 0, bytes, to); });
     }
+
+    /// `slabs`: of all ranks.
+    void use_slabs(Slabs& slabs) { slabs_ = &slabs; }
+
+    bool stage(uint32_t item, uint64_t offset, uint64_t bytes, uint64_t slab, uint32_t step) {
+        std::vector<std::byte>& own = slabs_->at(rank_);
+        require(slab + bytes <= own.size(), "stages beyond the slab");
+        return pack_anywhere(item, offset, bytes, own.data() + slab, step);
+    }
+    bool fetch(int peer, uint64_t slab, uint64_t bytes, std::byte* to, uint32_t step) {
+        const std::vector<std::byte>& from = slabs_->at(peer);
+        require(peer != rank_ && slab + bytes <= from.size(), "fetches beyond the slab");
+        arena_.check(to, bytes);
+        ++fetches;
+        const std::byte* const begin = from.data() + slab;
+        return late_.is_over(to, bytes, step, [=] { std::copy_n(begin, bytes, to); });
+    }
+    uint64_t fetches = 0;
 
     void settle() {
         while (!late_.empty()) { late_.end_some(completions_); }
@@ -293,6 +314,7 @@ class Rank {
     Network& network_;
     LateCopies late_;
     const Topology* topology_;
+    Slabs* slabs_ = nullptr;
     std::vector<std::vector<std::byte>> received_;
     std::vector<std::vector<int>> writes_;
     std::vector<FinishedStep> completions_;

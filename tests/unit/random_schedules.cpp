@@ -27,6 +27,10 @@ class Job {
         for (int rank = 0; rank < input.topology.ranks(); ++rank) {
             ranks_.push_back(std::make_unique<Rank>(rank, input.traffic[static_cast<size_t>(rank)],
                                                     arena_of(rank), network_, random_));
+            ranks_.back()->use_slabs(slabs_);
+        }
+        for (const SharedSlab& slab : input.slabs) {
+            slabs_[slab.owner].assign(slab.bytes, std::byte{0xff});
         }
     }
 
@@ -42,8 +46,12 @@ class Job {
         }
         run_until_done(executions, order);
         require(network_.empty(), "messages are left over");
-        for (const auto& rank : ranks_) { rank->check(input_.traffic); }
+        for (const auto& rank : ranks_) {
+            rank->check(input_.traffic);
+            fetches += rank->fetches;
+        }
     }
+    uint64_t fetches = 0;
 
   private:
     Arena& arena_of(int rank) {
@@ -58,7 +66,10 @@ class Job {
             for (const int rank : topology.ranks_of(node)) {
                 lists.push_back(&input_.traffic[static_cast<size_t>(rank)]);
             }
-            const NodeTraffic traffic = gather_traffic(topology, node, lists, input_.sharing);
+            NodeTraffic traffic = gather_traffic(topology, node, lists, input_.sharing);
+            for (const SharedSlab& slab : input_.slabs) {
+                if (topology.node_of(slab.owner) == node) { traffic.slabs.push_back(slab); }
+            }
             require(traffic.truncated.empty(), "matching messages are called truncated");
             Arena& arena = arenas_[static_cast<size_t>(node)];
             for (const int rank : topology.ranks_of(node)) {
@@ -86,8 +97,14 @@ class Job {
             std::vector<size_t> unfinished;
             for (const size_t i : left) {
                 before += executions[i].advances();
-                if (!executions[i].progress()) { unfinished.push_back(i); }
+                const bool is_over = executions[i].progress();
+                if (!is_over) { unfinished.push_back(i); }
                 after += executions[i].advances();
+                // Whoever has returned may stage for the next operation.
+                const auto own = slabs_.find(static_cast<int>(i));
+                if (is_over && own != slabs_.end()) {
+                    std::fill(own->second.begin(), own->second.end(), std::byte{0xff});
+                }
             }
             require(after > before || unfinished.size() < still, "deadlock");
             left = std::move(unfinished);
@@ -98,6 +115,7 @@ class Job {
     Random random_;
     Network network_;
     std::vector<Arena> arenas_;
+    Slabs slabs_;
     std::vector<std::unique_ptr<Rank>> ranks_;
     std::vector<Schedule> schedules_;
 };
@@ -114,7 +132,15 @@ int main(int argc, char** argv) {
     }
     const uint64_t first_seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
     using namespace nodeaware::test;
-    return run_cases(
-        strategy->name, std::strtoull(argv[2], nullptr, 10), first_seed,
-        [&](const RandomCase& input, uint64_t seed) { Job(input, *strategy, seed).run(); });
+    const uint64_t cases = std::strtoull(argv[2], nullptr, 10);
+    uint64_t fetches = 0;
+    const int status =
+        run_cases(strategy->name, cases, first_seed, [&](const RandomCase& input, uint64_t seed) {
+            Job job(input, *strategy, seed);
+            job.run();
+            fetches += job.fetches;
+        });
+    std::printf("%llu segments were copied by others than their owner\n",
+                static_cast<unsigned long long>(fetches));
+    return status;
 }

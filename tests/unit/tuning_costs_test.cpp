@@ -103,6 +103,10 @@ TEST(CostsOf, TheDefaultTableGivesTheDefaultCostsOfDevices) {
         EXPECT_DOUBLE_EQ(found.next, expected.next);
         EXPECT_DOUBLE_EQ(found.per_byte, expected.per_byte);
     }
+    for (const size_t i : {0U, 3U}) { // which were measured
+        EXPECT_DOUBLE_EQ(devices.to_host_by[i].latency, usual.to_host_by[i].latency);
+        EXPECT_DOUBLE_EQ(devices.to_host_by[i].per_byte, usual.to_host_by[i].per_byte);
+    }
     for (size_t i = 0; i < usual.protocols.size(); ++i) {
         EXPECT_EQ(devices.protocols[i].limit, usual.protocols[i].limit);
         EXPECT_DOUBLE_EQ(devices.protocols[i].latency, usual.protocols[i].latency);
