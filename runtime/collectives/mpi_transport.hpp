@@ -103,6 +103,7 @@ class MpiTransport {
 
     void copy_on_host(uint32_t item, uint32_t other_item, uint64_t bytes);
     void copy_later(const UserMemory& memory, const device::LateCopies::Copy& copy, uint32_t step);
+    bool copy_in_runs(const UserMemory& memory, device::LateCopies::Copy copy, uint32_t step);
     bool fetch(const UserMemory& memory, ByHost& held, uint32_t step);
     bool deliver(ByHost& held, uint32_t step);
     void finish_copies();
@@ -141,7 +142,9 @@ class MpiTransport {
     std::unordered_map<uint32_t, ByHost> by_host_; ///< by step
     std::vector<HeldSend> held_sends_;             ///< in the order in which they begin
     uint32_t packing_ = 0;                         ///< copies that no step stands for
-    device::LateCopies copies_;                    ///< ends before all else that it uses
+    /// Of messages with gaps.
+    std::unordered_map<const UserMemory*, device::Runs> runs_;
+    device::LateCopies copies_; ///< ends before all else that it uses
 };
 
 } // namespace nodeaware

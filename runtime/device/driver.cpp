@@ -13,9 +13,12 @@ const char* Driver::load(bool is_loaded_only) {
     void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | only);
     if (library == nullptr) { return "libcuda.so.1"; }
     const char* missing = nullptr;
-    const auto find = [&](auto& function, const char* name) {
+    const auto find_if_there = [&](auto& function, const char* name) {
         function =
             reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    };
+    const auto find = [&](auto& function, const char* name) {
+        find_if_there(function, name);
         if (function == nullptr && missing == nullptr) { missing = name; }
     };
     find(host_to_device, "cuMemcpyHtoD_v2");
@@ -41,6 +44,12 @@ const char* Driver::load(bool is_loaded_only) {
     find(context_state, "cuDevicePrimaryCtxGetState");
     find(capture_mode, "cuThreadExchangeStreamCaptureMode");
     find(error_string, "cuGetErrorString");
+    find_if_there(context_number, "cuCtxGetId");
+    find_if_there(module_load, "cuModuleLoadData");
+    find_if_there(module_unload, "cuModuleUnload");
+    find_if_there(module_function, "cuModuleGetFunction");
+    find_if_there(launch, "cuLaunchKernel");
+    find_if_there(pinned_address, "cuMemHostGetDevicePointer_v2");
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
     find(device_get, "cuDeviceGet");

@@ -173,6 +173,12 @@ std::vector<OptionRow> make_table() {
                                                     {"yes", DeviceAware::yes},
                                                     {"no", DeviceAware::no}});
          }},
+        {"DEVICE_KERNELS", "auto, no", "auto",
+         "Whether memory of GPUs in many short pieces is copied by kernels. auto: where they pass "
+         "a trial; no: for programs whose own kernels wait for the end of an exchange.",
+         [](Options& o, std::string_view v) {
+             o.device_kernels = pick<bool>(v, {{"auto", true}, {"no", false}});
+         }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that "
