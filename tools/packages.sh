@@ -12,8 +12,8 @@ packages_build=(
 # To run the emulated cluster and to read what the benchmarks write.
 packages_run=(iproute2 procps util-linux jq)
 # For the checks: stacks of ranks that hang, format and lint; what both MPIs compile alike is
-# compiled once.
-packages_check=(gdb ccache shellcheck clang-format clang-tidy)
+# compiled once; what makes the text of the kernel for GPUs.
+packages_check=(gdb ccache shellcheck clang-format clang-tidy clang)
 # Unmodified applications that run with the library preloaded; FFTW is needed before it is built.
 packages_apps=(
     libfftw3-dev libfftw3-mpi-dev lammps hpcc quantum-espresso quantum-espresso-data

@@ -107,6 +107,7 @@ class MpiTransport {
 
     void copy_on_host(uint32_t item, uint32_t other_item, uint64_t bytes);
     void copy_later(const UserMemory& memory, const device::LateCopies::Copy& copy, uint32_t step);
+    bool copy_in_runs(const UserMemory& memory, device::LateCopies::Copy copy, uint32_t step);
     bool fetch(const UserMemory& memory, ByHost& held, uint32_t step);
     bool deliver(ByHost& held, uint32_t step);
     void finish_copies();
@@ -146,7 +147,9 @@ class MpiTransport {
     const std::vector<uint64_t>* slabs_ = nullptr;
     std::vector<HeldSend> held_sends_; ///< in the order in which they begin
     uint32_t packing_ = 0;             ///< copies that no step stands for
-    device::LateCopies copies_;        ///< ends before all else that it uses
+    /// Of messages with gaps.
+    std::unordered_map<const UserMemory*, device::Runs> runs_;
+    device::LateCopies copies_; ///< ends before all else that it uses
 };
 
 } // namespace nodeaware

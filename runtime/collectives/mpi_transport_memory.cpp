@@ -2,7 +2,9 @@
 // devices later.
 
 #include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/device/list_kernel.hpp"
 #include "runtime/device/slabs.hpp"
+#include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
 
 #include <algorithm>
@@ -53,6 +55,13 @@ bool MpiTransport::pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byt
             is_over = false;
             return;
         }
+        if (copy_in_runs(
+                memory,
+                {Direction::to_host, address_of(to), 0, bytes, memory_.pinned(), nullptr, offset},
+                step)) {
+            is_over = false;
+            return;
+        }
         if (copy_from(memory, offset, bytes, to)) { return; }
         if (bytes == memory.bytes) { return pack_user_memory(memory, to, comm_); }
         Staged& staged = staged_outgoing_[item];
@@ -77,6 +86,13 @@ bool MpiTransport::unpack(uint32_t item, uint64_t offset, uint64_t bytes, const 
                        {Direction::to_device, address_of(memory.dense_on_device) + offset,
                         address_of(from), bytes, memory_.pinned()},
                        step);
+            is_over = false;
+            return;
+        }
+        if (copy_in_runs(memory,
+                         {Direction::to_device, 0, address_of(from), bytes, memory_.pinned(),
+                          nullptr, offset},
+                         step)) {
             is_over = false;
             return;
         }
@@ -180,8 +196,31 @@ void MpiTransport::copy_later(const UserMemory& memory, const Copy& copy, uint32
     packing_ += step == Step::not_listed ? 1 : 0;
 }
 
+/// Memory with gaps, where devices reach that of the host. False: the rank has to wait for it. One
+/// by one its runs are not copied from the device: MPI finds them in a copy of all that it spans.
+bool MpiTransport::copy_in_runs(const UserMemory& memory, Copy copy, uint32_t step) {
+    const uint64_t host = copy.direction == Direction::to_host ? copy.to : copy.from;
+    const bool is_pinned =
+        copy.mapping != nullptr || device::find_pinned({host, copy.bytes}).bytes > 0;
+    if (!memory.place.is_on_device || memory.dense_on_device != nullptr || !is_pinned) {
+        return false;
+    }
+    if (copy.direction == Direction::to_host && !device::list_kernel::is_usable(memory.place)) {
+        return false;
+    }
+    auto found = runs_.find(&memory);
+    if (found == runs_.end()) { found = runs_.emplace(&memory, runs_of(memory, comm_)).first; }
+    copy.runs = &found->second;
+    copy_later(memory, copy, step);
+    return true;
+}
+
 /// Copies a message to memory on the host; false: end_copy() tells when it is there.
 bool MpiTransport::fetch(const UserMemory& memory, ByHost& held, uint32_t step) {
+    if (copy_in_runs(memory, {Direction::to_host, address_of(held.bytes.data()), 0, memory.bytes},
+                     step)) {
+        return false;
+    }
     if (memory.dense_on_device == nullptr) {
         pack_user_memory(memory, held.bytes.data(), comm_);
         held.are_here = true;
@@ -197,11 +236,15 @@ bool MpiTransport::fetch(const UserMemory& memory, ByHost& held, uint32_t step) 
 /// And from there to where it goes.
 bool MpiTransport::deliver(ByHost& held, uint32_t step) {
     held.are_here = true;
+    if (held.size == 0) { return true; }
+    if (copy_in_runs(*held.to, {Direction::to_device, 0, address_of(held.bytes.data()), held.size},
+                     step)) {
+        return false;
+    }
     if (held.to->dense_on_device == nullptr) {
         unpack_part(*held.to, held.bytes.data(), held.size, comm_);
         return true;
     }
-    if (held.size == 0) { return true; }
     copy_later(*held.to,
                {Direction::to_device, address_of(held.to->dense_on_device),
                 address_of(held.bytes.data()), held.size, nullptr},

@@ -6,6 +6,7 @@
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/device/driver.hpp"
+#include "runtime/device/list_kernel.hpp"
 #include "runtime/device/memory.hpp"
 #include "runtime/device/slabs.hpp"
 #include "runtime/job/ranges.hpp"
@@ -173,6 +174,7 @@ void stop() {
     guarded(close_slabs);
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
+    device::list_kernel::unload();
     mpi.Group_free(&library->world.group);
     delete library;
     library = nullptr;
@@ -203,6 +205,7 @@ bool start(void (*then)()) {
         Communicator::open();
         library = new Library(std::move(world));
         device::set_mpi_awareness(library->world.options.device_aware);
+        device::list_kernel::allow(library->world.options.device_kernels);
         library->report.open(library->world);
         open_ranges(library->world);
         contexts::prepare(MPI_COMM_WORLD);

@@ -47,6 +47,12 @@ const char* Driver::load(bool is_loaded_only) {
     look_for(open_memory, "cuIpcOpenMemHandle_v2");
     look_for(close_memory, "cuIpcCloseMemHandle");
     find(error_string, "cuGetErrorString");
+    look_for(context_number, "cuCtxGetId");
+    look_for(module_load, "cuModuleLoadData");
+    look_for(module_unload, "cuModuleUnload");
+    look_for(module_function, "cuModuleGetFunction");
+    look_for(launch, "cuLaunchKernel");
+    look_for(pinned_address, "cuMemHostGetDevicePointer_v2");
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
     find(device_get, "cuDeviceGet");

@@ -53,6 +53,17 @@ struct Driver {
     int (*open_memory)(uint64_t* address, MemoryHandle handle, unsigned flags) = nullptr;
     int (*close_memory)(uint64_t address) = nullptr;
     int (*error_string)(int code, const char** text) = nullptr;
+    // Kernels; nullptr where a driver has no such function. No two contexts of a process have the
+    // same number, though they may have the same address, one after the other.
+    int (*context_number)(void* context, unsigned long long* number) = nullptr;
+    int (*module_load)(void** module, const void* image) = nullptr;
+    int (*module_unload)(void* module) = nullptr;
+    int (*module_function)(void** function, void* module, const char* name) = nullptr;
+    int (*launch)(void* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
+                  unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,
+                  void* stream, void** parameters, void** extra) = nullptr;
+    /// Where kernels find what was pinned.
+    int (*pinned_address)(uint64_t* address, void* memory, unsigned flags) = nullptr;
     // For those who use devices themselves.
     int (*init)(unsigned flags) = nullptr;
     int (*device_count)(int* count) = nullptr;

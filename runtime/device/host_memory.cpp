@@ -95,6 +95,18 @@ void HostMemory::pin(Copies& copies) const {
     if (is_kept_ && !is_pinned_) { is_pinned_ = copies.pin(data_, bytes_); }
 }
 
+uint64_t HostMemory::address_for_kernels(Copies& copies) const {
+    const Span span{reinterpret_cast<uintptr_t>(data_), bytes_};
+    for (const bool is_again : {false, true}) {
+        if (is_again) { is_pinned_ = false; }
+        pin(copies);
+        const Span pinned = find_pinned(span);
+        const uint64_t address = pinned.bytes > 0 ? copies.address_for_kernels(pinned) : 0;
+        if (address != 0) { return address + (span.begin - pinned.begin); }
+    }
+    return 0;
+}
+
 void HostMemory::pin(const Place& place) const {
     if (!is_kept_ || is_pinned_) { return; }
     try {

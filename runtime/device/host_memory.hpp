@@ -25,6 +25,10 @@ class HostMemory {
     /// Before copies; once is enough.
     void pin(Copies& copies) const;
     void pin(const Place& place) const;
+    /// Pins it, also anew if the device has been reset; 0: kernels do not reach it.
+    uint64_t address_for_kernels(Copies& copies) const;
+    /// Never to be used again: something may write to it for ever.
+    static void lose(HostMemory&& memory) { memory.data_ = nullptr; }
 
     static constexpr uint64_t most_kept = uint64_t{256} << 20U;
 

@@ -22,7 +22,11 @@ LateCopies::~LateCopies() {
     } catch (const std::bad_alloc&) {} // of the text of an error
 }
 
-void LateCopies::add(const Place& place, const Copy& copy, uint32_t number) {
+void LateCopies::add(const Place& place, const Copy& wanted, uint32_t number) {
+    Copy copy = wanted;
+    const Span on_device{copy.direction == Direction::to_host ? copy.from : copy.to, copy.bytes};
+    copy.is_for_kernels = place.is_for_kernels && copy.direction != Direction::within_device &&
+                          (copy.runs != nullptr || place.holds(on_device));
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
         return !group.has_begun && group.bytes < many_bytes && share_a_context(group.place, place);
     });
@@ -49,10 +53,10 @@ void LateCopies::add(const Place& place, const Copy& copy, uint32_t number) {
 /// Of the last copy of the group, on both sides. An old driver does not tell allocations apart.
 bool LateCopies::continues(const Group& group, const Place& place, const Copy& copy) {
     const Copy& last = group.copies.back();
-    return copy.mapping != nullptr && last.mapping == copy.mapping &&
-           last.direction == copy.direction && last.to + last.bytes == copy.to &&
-           last.from + last.bytes == copy.from && place.allocation.begin != 0 &&
-           are_in_one_allocation(group.place, place);
+    return copy.mapping != nullptr && copy.runs == nullptr && last.runs == nullptr &&
+           last.mapping == copy.mapping && last.direction == copy.direction &&
+           last.to + last.bytes == copy.to && last.from + last.bytes == copy.from &&
+           place.allocation.begin != 0 && are_in_one_allocation(group.place, place);
 }
 
 void LateCopies::begin() {
@@ -61,23 +65,31 @@ void LateCopies::begin() {
     }
 }
 
-void LateCopies::begin_one(Copies& copies, const Place& place, Copy copy) {
-    const bool is_to_host = copy.direction == Direction::to_host;
-    if (copy.direction == Direction::within_device) {
-        return copies.within_device(copy.to, copy.from, copy.bytes);
-    }
+void LateCopies::begin_one(Copies& copies, Group& group, Copy copy) {
+    if (copy.runs == nullptr) { return begin_run(copies, group, copy); }
+    Runs::Reader runs(*copy.runs, copy.first_byte);
+    Copy run = copy;
     while (copy.bytes > 0) {
-        const uint64_t on_host = is_to_host ? copy.to : copy.from;
+        const Span next = runs.peek(copy.bytes);
+        (copy.direction == Direction::to_host ? run.from : run.to) = next.begin;
+        run.bytes = next.bytes;
+        begin_run(copies, group, run);
+        runs.take(next.bytes);
+        (copy.direction == Direction::to_host ? run.to : run.from) += next.bytes;
+        copy.bytes -= next.bytes;
+    }
+}
+
+void LateCopies::begin_run(Copies& copies, Group& group, Copy copy) {
+    while (copy.bytes > 0) {
+        const uint64_t on_host = copy.direction == Direction::to_host ? copy.to : copy.from;
         uint64_t bytes = copy.bytes;
         if (copy.mapping != nullptr) {
             bytes = copy.mapping->in_one_copy({on_host, copy.bytes});
-            copy.mapping->pin(copies, place, {on_host, bytes});
+            copy.mapping->pin(copies, group.place, {on_host, bytes});
         }
-        if (is_to_host) {
-            copies.to_host(reinterpret_cast<void*>(copy.to), copy.from, bytes);
-        } else {
-            copies.to_device(copy.to, reinterpret_cast<const void*>(copy.from), bytes);
-        }
+        group.submission.add(copies,
+                             {copy.direction, copy.to, copy.from, bytes, copy.is_for_kernels});
         copy.to += bytes;
         copy.from += bytes;
         copy.bytes -= bytes;
@@ -97,10 +109,14 @@ void LateCopies::begin(Group& group) {
     guarded([&] {
         Copies copies(group.place);
         guarded([&] {
-            for (const Copy& copy : group.copies) { begin_one(copies, group.place, copy); }
+            for (const Copy& copy : group.copies) { begin_one(copies, group, copy); }
+            group.submission.begin(copies);
         });
         group.event = copies.record_event();
-        if (group.event == nullptr) { copies.finish(); }
+        if (group.event == nullptr) {
+            copies.finish();
+            group.submission.end();
+        }
     });
     group.is_over = group.event == nullptr;
 }
@@ -143,6 +159,7 @@ void LateCopies::wait_for(Group& group) {
 
 void LateCopies::end(Group& group, Copies& copies) {
     copies.destroy(group.event);
+    group.submission.end();
     group.is_over = true;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "runtime/device/pinned_memory.hpp"
+#include "runtime/device/runs.hpp"
+#include "runtime/device/submission.hpp"
 
 #include <cstdint>
 #include <utility>
@@ -13,7 +15,7 @@ namespace nodeaware::device {
 /// more wherever there are many bytes, so that what comes first can be used meanwhile.
 class LateCopies {
   public:
-    enum class Direction : uint8_t { to_host, to_device, within_device };
+    using Direction = device::Direction;
     struct Copy {
         Direction direction = Direction::to_host;
         uint64_t to = 0;
@@ -22,6 +24,12 @@ class LateCopies {
         /// Of what is on the host, if it is to be pinned as far as it is used; nullptr: it is as it
         /// is.
         PinnedMemory* mapping = nullptr;
+        /// On the device, if not all lies there side by side: these one after the other, from the
+        /// `first_byte`-th of them on, instead of `to` or `from`. They stay as the memory does.
+        const Runs* runs = nullptr;
+        uint64_t first_byte = 0;
+        /// All of it that is on a device may be reached by kernels; add() knows for one allocation.
+        bool is_for_kernels = false;
     };
 
     LateCopies() = default;
@@ -68,12 +76,14 @@ class LateCopies {
         void* event = nullptr;
         bool has_begun = false;
         bool is_over = false;
+        Submission submission{};
     };
 
     static constexpr uint64_t many_bytes = 1 << 20;
 
     static bool continues(const Group& group, const Place& place, const Copy& copy);
-    static void begin_one(Copies& copies, const Place& place, Copy copy);
+    static void begin_one(Copies& copies, Group& group, Copy copy);
+    static void begin_run(Copies& copies, Group& group, Copy copy);
     void begin(Group& group);
     bool is_behind_another(size_t group) const;
     bool is_over(Group& group);

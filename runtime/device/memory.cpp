@@ -31,6 +31,8 @@ constexpr int not_ready = 600;
 constexpr int is_pinned_already = 712;
 constexpr int not_pinned = 713;
 constexpr unsigned for_all_contexts = 1;
+constexpr unsigned for_kernels = 2;
+constexpr int not_supported = 801;
 constexpr unsigned without_time = 2;
 /// CU_STREAM_PER_THREAD: it waits for no stream of the application but the default one.
 void* stream_of_thread() { return reinterpret_cast<void*>(uintptr_t{2}); }
@@ -57,24 +59,33 @@ bool mpi_says_so() {
 /// Memory of the host that has been pinned. Never destroyed, as that is not.
 struct Pinned {
     std::mutex mutex;
-    std::map<uintptr_t, uint64_t> bytes; ///< by address
+    struct Memory {
+        uint64_t bytes = 0;
+        bool is_own = false; ///< not the application's
+    };
+    std::map<uintptr_t, Memory> memories; ///< by address
 };
 Pinned& pinned() {
     static auto* const all = new Pinned;
     return *all;
 }
 
-bool is_pinned(const void* memory, uint64_t bytes) {
-    const auto begin = reinterpret_cast<uintptr_t>(memory);
+/// The memory that holds the span, if any is to be found that `is_wanted`.
+template <class IsWanted> Span find_pinned_if(const Span& span, IsWanted is_wanted) {
     Pinned& all = pinned();
     const std::lock_guard lock(all.mutex);
-    auto next = all.bytes.upper_bound(begin);
-    if (next == all.bytes.begin()) { return false; }
+    auto next = all.memories.upper_bound(span.begin);
+    if (next == all.memories.begin()) { return {}; }
     --next;
-    return begin + bytes <= next->first + next->second;
+    const Span found{next->first, next->second.bytes};
+    const bool is_inside = span.begin + span.bytes <= found.begin + found.bytes;
+    return is_inside && is_wanted(next->second) ? found : Span{};
 }
 
-uint64_t unpinned(const void* memory, uint64_t bytes) { return is_pinned(memory, bytes) ? 0 : 1; }
+uint64_t unpinned(const void* memory, uint64_t bytes) {
+    const Span span{reinterpret_cast<uintptr_t>(memory), bytes};
+    return find_pinned_if(span, [](const Pinned::Memory&) { return true; }).bytes > 0 ? 0 : 1;
+}
 
 std::atomic<DeviceAware> awareness = DeviceAware::no;
 
@@ -116,6 +127,7 @@ Place locate(const void* address) {
                                     reinterpret_cast<uintptr_t>(address));
     };
     int code = ask(attributes.size());
+    const bool is_range_known = code == 0;
     if (code == invalid_value) { // old drivers do not know the last two
         constexpr size_t without_range = 4;
         code = ask(without_range);
@@ -125,6 +137,9 @@ Place locate(const void* address) {
     if (code != 0 || (type != type_device && is_managed == 0)) { return {}; }
     place.is_on_device = true;
     if (place.context == nullptr) { known->context_get(&place.current); }
+    // What has no context may be reached from here, or not.
+    place.is_for_kernels =
+        place.context != nullptr && type == type_device && is_managed == 0 && is_range_known;
     return place;
 }
 
@@ -195,6 +210,28 @@ void Copies::finish() {
     is_under_way_ = false;
 }
 
+int Copies::launch(void* kernel, void* argument, size_t bytes, const Threads& threads) {
+    const auto key = [](uintptr_t number) { return reinterpret_cast<void*>(number); };
+    // CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+    std::array<void*, 5> extra = {key(1), argument, key(2), &bytes, key(0)};
+    const int code = driver()->launch(kernel, threads.blocks, 1, 1, threads.in_block, 1, 1, 0,
+                                      stream_of_thread(), nullptr, extra.data());
+    is_under_way_ = is_under_way_ || code == 0;
+    return code;
+}
+
+int Copies::try_finish() {
+    const int code = driver()->stream_synchronize(stream_of_thread());
+    is_under_way_ = is_under_way_ && code != 0;
+    return code;
+}
+
+uint64_t Copies::address_for_kernels(const Span& pinned) {
+    uint64_t address = 0;
+    const int code = driver()->pinned_address(&address, reinterpret_cast<void*>(pinned.begin), 0);
+    return code == 0 ? address : 0;
+}
+
 void* Copies::record_event() {
     void* event = nullptr;
     if (driver()->event_create(&event, without_time) != 0) { return nullptr; }
@@ -221,14 +258,19 @@ void Copies::wait_for(void* event) {
 void Copies::destroy(void* event) { driver()->event_destroy(event); }
 
 bool Copies::pin(void* memory, uint64_t bytes) {
-    const int code = driver()->pin(memory, bytes, for_all_contexts);
+    int code = driver()->pin(memory, bytes, for_all_contexts | for_kernels);
+    if (code == not_supported) { code = driver()->pin(memory, bytes, for_all_contexts); }
     if (code != 0 && code != is_pinned_already) { return false; }
     try {
         Pinned& all = pinned();
         const std::lock_guard lock(all.mutex);
-        all.bytes[reinterpret_cast<uintptr_t>(memory)] = bytes;
+        all.memories[reinterpret_cast<uintptr_t>(memory)] = {bytes, code == 0};
     } catch (const std::bad_alloc&) {} // counts will be wrong
     return code == 0;
+}
+
+Span find_pinned(const Span& span) {
+    return find_pinned_if(span, [](const Pinned::Memory& memory) { return memory.is_own; });
 }
 
 /// It is pinned no more when the application has reset the device. In the primary context, if it
@@ -251,7 +293,7 @@ bool unpin(const Place& place, void* memory) {
     known.capture_mode(&mode);
     Pinned& all = pinned();
     const std::lock_guard lock(all.mutex);
-    all.bytes.erase(reinterpret_cast<uintptr_t>(memory));
+    all.memories.erase(reinterpret_cast<uintptr_t>(memory));
     return code == 0 || code == not_pinned;
 }
 

@@ -15,11 +15,12 @@ struct Span {
 
 /// Where an address lies.
 struct Place {
-    bool is_on_device = false; ///< the processor must not touch it, or cannot
-    Span allocation;           ///< on a device
-    void* context = nullptr;   ///< nullptr: memory of a pool or a mapping, which has none
-    void* current = nullptr;   ///< for that: the context when this was asked
-    int ordinal = 0;           ///< of the device
+    bool is_on_device = false;   ///< the processor must not touch it, or cannot
+    Span allocation;             ///< on a device
+    void* context = nullptr;     ///< nullptr: memory of a pool or a mapping, which has none
+    void* current = nullptr;     ///< for that: the context when this was asked
+    int ordinal = 0;             ///< of the device
+    bool is_for_kernels = false; ///< kernels in the context reach all of the allocation
 
     /// All of them lie in the allocation.
     bool holds(const Span& span) const {
@@ -43,6 +44,12 @@ Place locate(const void* address);
 void set_mpi_awareness(DeviceAware wanted);
 bool mpi_is_aware();
 
+/// Of a kernel.
+struct Threads {
+    unsigned blocks = 1;
+    unsigned in_block = 1;
+};
+
 /// Copies between the host and one allocation, in the context of the allocation; what was current
 /// is so again afterwards. They follow what the application's default stream has been given.
 class Copies {
@@ -60,6 +67,15 @@ class Copies {
     /// Between this allocation and another of the same device.
     void within_device(uint64_t to, uint64_t from, uint64_t bytes);
     void finish();
+
+    /// Begins a kernel behind the copies so far; what the driver says. `argument`: of so many
+    /// bytes, the kernel's only one.
+    int launch(void* kernel, void* argument, size_t bytes, const Threads& threads);
+    /// finish() without a word where it fails: what the driver says.
+    int try_finish();
+    /// Where kernels of this context find memory of the host that this process has pinned, and that
+    /// is so still; 0: nowhere.
+    uint64_t address_for_kernels(const Span& pinned);
 
     /// What is over when the copies so far are; nullptr if the driver has none.
     void* record_event();
@@ -82,6 +98,9 @@ class Copies {
     bool is_pushed_ = false;
     bool is_retained_ = false;
 };
+
+/// What was pinned by pin() at once and holds these bytes; without bytes: nothing.
+Span find_pinned(const Span& span);
 
 /// Undoes pin(), before the memory is given back; false: it must not be. `place`: on the device for
 /// which it was pinned. The context may be gone, and says nothing then.

@@ -15,12 +15,13 @@ struct DeviceCounts {
     uint64_t copies = 0;    ///< as the driver was given them
     uint64_t unpinned = 0;  ///< of these, with memory of the host that is not pinned
     uint64_t straight = 0;  ///< bytes that MPI sends or receives there itself
+    uint64_t kernels = 0;   ///< that copied lists, beside the copies
 
-    static constexpr size_t columns = 6;
+    static constexpr size_t columns = 7;
     std::array<uint64_t, columns> values() const {
-        return {to_host, to_device, within, copies, unpinned, straight};
+        return {to_host, to_device, within, copies, unpinned, straight, kernels};
     }
-    bool is_any() const { return copies > 0 || straight > 0; }
+    bool is_any() const { return copies > 0 || straight > 0 || kernels > 0; }
 };
 
 /// Sums of such, by threads at the same time.
@@ -62,6 +63,7 @@ class DeviceCounting {
         current->copies += counts.copies;
         current->unpinned += counts.unpinned;
         current->straight += counts.straight;
+        current->kernels += counts.kernels;
     }
     /// Of no call: messages from point to point.
     static inline DeviceSums of_messages;

@@ -186,6 +186,12 @@ std::vector<OptionRow> make_table() {
          "dd: memory that a rank takes of a GPU for this, when it first needs it; what has no room "
          "there goes by md.",
          [](Options& o, std::string_view v) { o.parameters.device_slab_bytes = parse_bytes(v); }},
+        {"DEVICE_KERNELS", "auto, no", "auto",
+         "Whether memory of GPUs in many short pieces is copied by kernels. auto: where they pass "
+         "a trial; no: for programs whose own kernels wait for the end of an exchange.",
+         [](Options& o, std::string_view v) {
+             o.device_kernels = pick<bool>(v, {{"auto", true}, {"no", false}});
+         }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that "

@@ -23,13 +23,14 @@ constexpr std::array<std::string_view, 3> device_uses = {"rerouted calls", "call
 
 /// `sums`: of DeviceCounts::values().
 std::string text_of_device(std::string_view use, const unsigned long long* sums) {
-    enum { to_host, to_device, within, copies, unpinned, straight };
+    enum { to_host, to_device, within, copies, unpinned, straight, kernels };
     std::string text;
-    if (sums[copies] > 0) {
+    if (sums[copies] + sums[kernels] > 0) {
         text += fmt::format("  device memory, {}: {} bytes to the host, {} to devices, {} within "
-                            "devices; {} copies, {} of them with memory that is not pinned\n",
+                            "devices; {} copies, {} of them with memory that is not pinned; "
+                            "{} kernels for lists of copies\n",
                             use, sums[to_host], sums[to_device], sums[within], sums[copies],
-                            sums[unpinned]);
+                            sums[unpinned], sums[kernels]);
     }
     if (sums[straight] > 0) {
         text += fmt::format("  device memory, {}: {} bytes sent and received there by MPI\n", use,
@@ -87,9 +88,9 @@ void Report::add(const CallRecord& record) {
 std::string Report::trace_of(const DeviceCounts& device) {
     if (!device.is_any()) { return ""; }
     return fmt::format(R"(,"device":{{"to_host":{},"to_device":{},"within":{},"copies":{},)"
-                       R"("unpinned":{},"straight":{}}})",
+                       R"("unpinned":{},"straight":{},"kernels":{}}})",
                        device.to_host, device.to_device, device.within, device.copies,
-                       device.unpinned, device.straight);
+                       device.unpinned, device.straight, device.kernels);
 }
 
 /// One write() a line, so that lines of threads, and of ranks that share a file, do not mix.

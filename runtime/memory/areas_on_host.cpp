@@ -1,6 +1,7 @@
 #include "runtime/memory/areas_on_host.hpp"
 
 #include "runtime/device/driver.hpp"
+#include "runtime/device/submission.hpp"
 #include "runtime/memory/device_copy.hpp"
 
 #include <algorithm>
@@ -68,7 +69,6 @@ void AreasOnHost::find(const std::vector<UserMemory>& memories, const Limits& li
         area.span.bytes = std::max(end_of(area.span), end_of(span)) - area.span.begin;
         area.messages.push_back(message);
         area.bytes += memory.bytes;
-        area.has_gaps = area.has_gaps || memory.dense_on_device == nullptr;
     }
     constexpr uint64_t alignment = 64;
     uint64_t used = 0;
@@ -115,25 +115,26 @@ void AreasOnHost::load() const {
 
 /// The bytes of messages, in as few runs as possible.
 std::vector<device::Span> AreasOnHost::runs_of(const Area& area, MPI_Comm comm) const {
-    std::vector<device::Span> runs;
-    if (!area.has_gaps) {
-        for (const size_t message : area.messages) {
-            const device::Span run = span_of(on_device_[message]);
-            const bool goes_on = !runs.empty() && end_of(runs.back()) >= run.begin;
-            if (!goes_on) { runs.push_back(run); }
-            runs.back().bytes = std::max(end_of(runs.back()), end_of(run)) - runs.back().begin;
-        }
-        return runs;
-    }
-    std::vector<std::byte> marks(area.span.bytes);
-    std::vector<std::byte> ones;
+    std::vector<device::Span> all;
     for (const size_t message : area.messages) {
-        ones.resize(std::max<size_t>(ones.size(), on_device_[message].bytes), std::byte{1});
-        unpack_user_memory(on_host(area, message, marks.data()), ones.data(), comm);
+        const UserMemory& memory = on_device_[message];
+        if (memory.dense_on_device != nullptr) {
+            all.push_back(span_of(memory));
+            continue;
+        }
+        nodeaware::runs_of(memory, comm).for_each([&](uint64_t /*first*/, const device::Span& run) {
+            all.push_back(run);
+        });
     }
-    for_each_run(marks, [&](uint64_t begin, uint64_t bytes) {
-        runs.push_back({area.span.begin + begin, bytes});
+    std::sort(all.begin(), all.end(), [](const device::Span& one, const device::Span& other) {
+        return one.begin < other.begin;
     });
+    std::vector<device::Span> runs;
+    for (const device::Span& run : all) {
+        const bool goes_on = !runs.empty() && end_of(runs.back()) >= run.begin;
+        if (!goes_on) { runs.push_back(run); }
+        runs.back().bytes = std::max(end_of(runs.back()), end_of(run)) - runs.back().begin;
+    }
     return runs;
 }
 
@@ -141,11 +142,16 @@ void AreasOnHost::store(MPI_Comm comm) const {
     for (const Area& area : areas_) {
         const std::vector<device::Span> runs = runs_of(area, comm);
         device::Copies copies(area.place);
+        device::Submission submission;
         memory_.pin(copies);
         for (const device::Span& run : runs) {
-            copies.to_device(run.begin, at(area) + (run.begin - area.span.begin), run.bytes);
+            const auto from = reinterpret_cast<uintptr_t>(at(area)) + (run.begin - area.span.begin);
+            submission.add(copies, {device::Direction::to_device, run.begin, from, run.bytes,
+                                    area.place.is_for_kernels});
         }
+        submission.begin(copies);
         copies.finish();
+        submission.end();
     }
 }
 

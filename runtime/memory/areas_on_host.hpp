@@ -40,7 +40,6 @@ class AreasOnHost {
         std::vector<size_t> messages; ///< of the list
         uint64_t bytes = 0;           ///< of them
         uint64_t offset = 0;          ///< in the memory of all areas
-        bool has_gaps = false;        ///< some have datatypes with gaps
     };
 
     void make(const std::vector<UserMemory>& memories, const Limits& limits);

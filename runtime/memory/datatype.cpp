@@ -3,6 +3,7 @@
 #include "runtime/job/device_counts.hpp"
 #include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
+#include "runtime/memory/type_parts.hpp"
 #include "runtime/mpi/tags.hpp"
 
 #include <climits>
@@ -19,60 +20,6 @@ int kept_keyval = MPI_KEYVAL_INVALID;
 
 /// What is kept with a datatype, as the attribute value itself: no memory to free.
 enum Kept : intptr_t { kept_scattered = 1, kept_dense = 2 };
-
-bool is_predefined(int combiner) {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER ||
-           combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
-}
-
-/// Contents of a derived datatype; frees the handles that MPI_Type_get_contents makes.
-class Contents {
-  public:
-    Contents(MPI_Datatype type, int integers, int addresses, int datatypes)
-        : integers_(static_cast<size_t>(integers)), addresses_(static_cast<size_t>(addresses)),
-          types_(static_cast<size_t>(datatypes), MPI_DATATYPE_NULL) {
-        MPI_CALL(Type_get_contents, type, integers, addresses, datatypes, integers_.data(),
-                 addresses_.data(), types_.data());
-    }
-    ~Contents() {
-        for (MPI_Datatype& type : types_) {
-            int numbers[3] = {0, 0, 0};
-            int combiner = MPI_COMBINER_NAMED;
-            if (type != MPI_DATATYPE_NULL &&
-                mpi.Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &combiner) ==
-                    MPI_SUCCESS &&
-                !is_predefined(combiner)) {
-                mpi.Type_free(&type);
-            }
-        }
-    }
-    Contents(const Contents&) = delete;
-    Contents& operator=(const Contents&) = delete;
-
-    MPI_Count integer(size_t i) const { return integers_[i]; }
-    MPI_Count address(size_t i) const { return addresses_[i]; }
-    MPI_Datatype type(size_t i) const { return types_[i]; }
-
-  private:
-    std::vector<int> integers_;
-    std::vector<MPI_Aint> addresses_;
-    std::vector<MPI_Datatype> types_;
-};
-
-/// Size and bounds of one element, without a look at its structure.
-Datatype measure(MPI_Datatype handle) {
-    Datatype type;
-    type.handle = handle;
-    MPI_Count size = 0;
-    MPI_Count lower_bound = 0;
-    MPI_CALL(Type_size_x, handle, &size);
-    MPI_CALL(Type_get_extent_x, handle, &lower_bound, &type.extent);
-    MPI_CALL(Type_get_true_extent_x, handle, &type.true_lower_bound, &type.true_extent);
-    type.size = static_cast<uint64_t>(size);
-    // Without gaps there is still the order of the blocks to look at.
-    type.dense_element = size == type.true_extent;
-    return type;
-}
 
 bool is_dense(MPI_Datatype handle);
 
@@ -98,83 +45,23 @@ class Row {
     MPI_Count end_ = 0;
 };
 
-bool contents_are_dense(MPI_Datatype handle, int combiner, int integers, int addresses,
-                        int datatypes) {
-    if (datatypes == 0) { return true; } // no members, no bytes
-    const Contents contents(handle, integers, addresses, datatypes);
-    const MPI_Datatype old = contents.type(0);
-    const Datatype element = measure(old);
-    const MPI_Count extent = element.extent;
-    const auto count = static_cast<size_t>(integers > 0 ? contents.integer(0) : 0);
-    Row row;
-    switch (combiner) {
-    case MPI_COMBINER_DUP:
-    case MPI_COMBINER_RESIZED: return is_dense(old);
-    case MPI_COMBINER_SUBARRAY: // a slice without gaps, or the caller would not ask; or elements
-                                // overlap
-        return extent == static_cast<MPI_Count>(element.size) && is_dense(old);
-    case MPI_COMBINER_CONTIGUOUS: return row.add(old, contents.integer(0), 0);
-    case MPI_COMBINER_VECTOR:
-    case MPI_COMBINER_HVECTOR: {
-        const MPI_Count stride =
-            combiner == MPI_COMBINER_VECTOR ? contents.integer(2) * extent : contents.address(0);
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(old, contents.integer(1), static_cast<MPI_Count>(i) * stride)) {
-                return false;
-            }
-        }
-        return true;
-    }
-    case MPI_COMBINER_INDEXED:
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(old, contents.integer(1 + i), contents.integer(1 + count + i) * extent)) {
-                return false;
-            }
-        }
-        return true;
-    case MPI_COMBINER_HINDEXED:
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(old, contents.integer(1 + i), contents.address(i))) { return false; }
-        }
-        return true;
-    case MPI_COMBINER_INDEXED_BLOCK:
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(old, contents.integer(1), contents.integer(2 + i) * extent)) {
-                return false;
-            }
-        }
-        return true;
-    case MPI_COMBINER_HINDEXED_BLOCK:
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(old, contents.integer(1), contents.address(i))) { return false; }
-        }
-        return true;
-    case MPI_COMBINER_STRUCT:
-        for (size_t i = 0; i < count; ++i) {
-            if (!row.add(contents.type(i), contents.integer(1 + i), contents.address(i))) {
-                return false;
-            }
-        }
-        return true;
-    default: return false; // left to MPI_Pack
-    }
-}
-
 /// Looks into the structure of a type. The type has no gaps (size equals true extent) when this is
 /// asked from outside, but its parts may have.
 bool is_dense(MPI_Datatype handle) {
-    int integers = 0;
-    int addresses = 0;
-    int datatypes = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    MPI_CALL(Type_get_envelope, handle, &integers, &addresses, &datatypes, &combiner);
     if (!measure(handle).dense_element) { return false; }
-    if (is_predefined(combiner)) { return true; }
+    if (is_predefined(handle)) { return true; }
     void* kept = nullptr;
     int found = 0;
     MPI_CALL(Type_get_attr, handle, kept_keyval, &kept, &found);
     if (found != 0) { return reinterpret_cast<intptr_t>(kept) == kept_dense; }
-    const bool dense = contents_are_dense(handle, combiner, integers, addresses, datatypes);
+    Row row;
+    bool is_row = true;
+    const bool is_known =
+        visit_parts(handle, [&](MPI_Datatype type, MPI_Count count, MPI_Count offset) {
+            is_row = row.add(type, count, offset);
+            return is_row;
+        });
+    const bool dense = is_known && is_row;
     MPI_CALL(Type_set_attr, handle, kept_keyval,
              reinterpret_cast<void*>(dense ? kept_dense : kept_scattered));
     return dense;

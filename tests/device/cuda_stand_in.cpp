@@ -11,7 +11,8 @@
 // the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
 // call of that function fails, of those for which the test allows it; with
 // GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often events have to be asked for.
-// GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned.
+// GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned. GPU_STAND_IN_KERNELS: see
+// kernels.cpp.
 
 #include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
@@ -190,6 +191,13 @@ void put_out(std::uint64_t address) {
     mmap(memory().opened + place, end - place, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     memory().allocations.erase(found);
+}
+
+char* find_bytes(std::uint64_t address, std::size_t bytes) {
+    int code = success;
+    const auto found = find(address);
+    const bool is_plain = found != memory().allocations.end() && found->second.kind == Kind::device;
+    return is_plain ? look_up(address, bytes, &code) : nullptr;
 }
 
 DRIVER cuInit(unsigned flags) {

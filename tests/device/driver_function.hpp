@@ -24,6 +24,9 @@ const char* rank_of_this();
 /// Counts this call; GPU_STAND_IN_FAIL or stand_in_fail() wants it to fail.
 bool is_to_fail(const char* function);
 
+/// Loaded, in contexts that are there still.
+std::size_t modules_there();
+
 std::mutex& driver_mutex();
 StandInCounts& counts();
 /// nullptr: none, or it is there no more.
@@ -33,6 +36,10 @@ bool may_not_be_called();
 /// The same of what waits for the streams of all threads, whatever the thread has said.
 bool would_wait_for_all_streams();
 int current_device();
+/// 0: it is not there.
+unsigned long long number_of(const void* context);
+/// Where the driver has the bytes of the device; nullptr: kernels of this thread do not reach them.
+char* find_bytes(std::uint64_t address, std::size_t bytes);
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \

@@ -111,6 +111,7 @@ extern "C" __attribute__((visibility("default"))) StandInCounts stand_in_counts(
     StandInCounts now = counts();
     count_streams(now);
     now.pinned = pinned().size();
+    now.modules = modules_there();
     for (const auto& [begin, known] : pinned()) {
         const auto first = reinterpret_cast<std::uintptr_t>(begin) / page * page;
         const std::size_t length = reinterpret_cast<std::uintptr_t>(begin) + known.bytes - first;

@@ -36,11 +36,13 @@ struct StandInCounts {
     std::uint64_t pinned_and_copied; ///< its pages would be others after a fork
     std::uint64_t freed_too_early;   ///< allocations, while copies used them
     std::uint64_t freed_while_open;  ///< by other processes
+    std::uint64_t launches;          ///< of kernels
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;
     std::uint64_t pinned;          ///< pieces of memory
     std::uint64_t pinned_and_gone; ///< of those, unmapped
+    std::uint64_t modules;         ///< loaded, in contexts that are there still
 };
 StandInCounts stand_in_counts();
 /// Whether GPU_STAND_IN_FAIL counts the calls of this thread from now on.

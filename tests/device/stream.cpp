@@ -35,7 +35,9 @@ struct Copy {
     char* to = nullptr;
     const char* from = nullptr; ///< nullptr: `read`
     std::size_t bytes = 0;
-    std::vector<char> read; ///< of a source that is not pinned
+    std::vector<char> read;     ///< of a source that is not pinned
+    std::function<void()> work; ///< instead of all that: of a kernel
+    std::function<bool(const char*, std::size_t)> touches;
 };
 struct Stream {
     std::deque<Copy> under_way;
@@ -86,6 +88,7 @@ int throw_dice(int most) {
 }
 
 void run(const Copy& copy) {
+    if (copy.work) { return copy.work(); }
     const char* const from = copy.from != nullptr ? copy.from : copy.read.data();
     copy_as_a_device(copy.direction, copy.to, from, copy.bytes);
 }
@@ -131,7 +134,7 @@ int begin_copy(void* stream, std::size_t direction, char* to, const char* from, 
     const Reach reach =
         direction == within_device ? Reach::all : reach_of(is_to_device ? from : to, bytes);
     if (reach == Reach::part) { return invalid_value; }
-    Copy copy{direction, to, from, bytes, {}};
+    Copy copy{direction, to, from, bytes, {}, {}, {}};
     const bool is_unpinned = reach == Reach::none;
     counts().unpinned += is_unpinned ? 1 : 0;
     const bool is_at_once = is_unpinned && throw_dice(1) == 0;
@@ -147,6 +150,16 @@ int begin_copy(void* stream, std::size_t direction, char* to, const char* from, 
     return success;
 }
 
+void begin_work(void* stream, std::function<void()> work,
+                std::function<bool(const char*, std::size_t)> touches) {
+    Copy copy;
+    copy.work = std::move(work);
+    copy.touches = std::move(touches);
+    Stream& of = find_stream(stream);
+    of.under_way.push_back(std::move(copy));
+    ++of.begun;
+}
+
 void end_copies() {
     for (auto& [name, stream] : streams()) { end_copies_up_to(stream, stream.begun); }
 }
@@ -154,6 +167,7 @@ void end_copies() {
 bool is_being_copied(const char* begin, std::size_t bytes) {
     for (const auto& [name, stream] : streams()) {
         for (const Copy& copy : stream.under_way) {
+            if (copy.touches && copy.touches(begin, bytes)) { return true; }
             const bool is_read = copy.from != nullptr && meet(copy.from, copy.bytes, begin, bytes);
             if (is_read || meet(copy.to, copy.bytes, begin, bytes)) { return true; }
         }

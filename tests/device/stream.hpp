@@ -3,12 +3,16 @@
 #include "tests/device/stand_in.hpp"
 
 #include <cstddef>
+#include <functional>
 
 // Copies in streams. With the lock of the driver.
 
 bool is_a_stream(const void* stream);
 /// Spoils the target. `direction` as of copy_as_a_device(). What it returns is the driver's answer.
 int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes);
+/// The same for what a kernel does. `touches`: some of these bytes.
+void begin_work(void* stream, std::function<void()> work,
+                std::function<bool(const char*, std::size_t)> touches);
 /// All that were begun, of all streams.
 void end_copies();
 /// Some copy under way is from or to some of these bytes.

@@ -43,6 +43,7 @@ template <class Call> void call(const char* name, Call call) {
     in_calls.copies += after.copies - before.copies;
     in_calls.bytes += after.bytes - before.bytes;
     in_calls.unpinned += after.unpinned - before.unpinned;
+    in_calls.launches += after.launches - before.launches;
     if (code != MPI_SUCCESS) {
         ++errors;
         if (!may_fail) { std::printf("rank %d: %s fails\n", rank, name); }

@@ -326,12 +326,14 @@ int main(int argc, char** argv) {
     if (!is_right && rank == 0) {
         std::printf("%d wrong, %d errors, %d faults\n", all[0], all[1], all[2]);
     }
-    std::array<unsigned long, 3> counts = {in_calls.bytes, in_calls.copies, in_calls.unpinned};
-    std::array<unsigned long, 3> sums{};
-    MPI_Allreduce(counts.data(), sums.data(), 3, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
+    std::array<unsigned long, 4> counts = {in_calls.bytes, in_calls.copies, in_calls.unpinned,
+                                           in_calls.launches};
+    std::array<unsigned long, 4> sums{};
+    MPI_Allreduce(counts.data(), sums.data(), 4, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (are_counts_wanted && rank == 0) {
-        std::printf("%lu bytes in %lu copies, %lu of them of memory that is not pinned\n", sums[0],
-                    sums[1], sums[2]);
+        std::printf("%lu bytes in %lu copies, %lu of them of memory that is not pinned, %lu "
+                    "kernels\n",
+                    sums[0], sums[1], sums[2], sums[3]);
     }
     // As by cudaDeviceReset: what the library has pinned is to be let go without a word.
     cuCtxSetCurrent(nullptr);

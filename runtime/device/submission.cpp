@@ -1,0 +1,130 @@
+#include "runtime/device/submission.hpp"
+
+#include "runtime/device/list_kernel.hpp"
+#include "runtime/job/device_counts.hpp"
+#include "runtime/job/ranges.hpp"
+
+#include <new>
+#include <utility>
+
+namespace nodeaware::device {
+
+namespace {
+
+uint64_t on_host(const Piece& piece) {
+    return piece.direction == Direction::to_host ? piece.to : piece.from;
+}
+
+void copy_alone(Copies& copies, const Piece& piece) {
+    switch (piece.direction) {
+    case Direction::to_host:
+        return copies.to_host(reinterpret_cast<void*>(piece.to), piece.from, piece.bytes);
+    case Direction::to_device:
+        return copies.to_device(piece.to, reinterpret_cast<const void*>(piece.from), piece.bytes);
+    default: return copies.within_device(piece.to, piece.from, piece.bytes);
+    }
+}
+
+DeviceCounts counts_of(Direction direction, uint64_t bytes) {
+    switch (direction) {
+    case Direction::to_host: return {.to_host = bytes};
+    case Direction::to_device: return {.to_device = bytes};
+    default: return {.within = bytes};
+    }
+}
+
+constexpr std::array texts = {"to host", "to device", "within device"};
+
+} // namespace
+
+Submission::~Submission() {
+    for (HostMemory& list : lists_) { HostMemory::lose(std::move(list)); }
+}
+
+Submission& Submission::operator=(Submission&& other) noexcept {
+    std::swap(open_, other.open_);
+    std::swap(lists_, other.lists_);
+    std::swap(pinned_, other.pinned_);
+    std::swap(pinned_address_, other.pinned_address_);
+    return *this;
+}
+
+/// False: kernels do not reach it. The host's memory has to be pinned by this process: what the
+/// application has pinned it may let go.
+bool Submission::find_shift(Copies& copies, const Piece& piece, uint64_t* shift) {
+    *shift = 0;
+    if (piece.direction == Direction::within_device) { return true; }
+    const uint64_t begin = on_host(piece);
+    const bool is_known =
+        begin >= pinned_.begin && begin + piece.bytes <= pinned_.begin + pinned_.bytes;
+    if (!is_known) {
+        pinned_ = find_pinned({begin, piece.bytes});
+        pinned_address_ = pinned_.bytes > 0 ? copies.address_for_kernels(pinned_) : 0;
+    }
+    *shift = pinned_address_ - pinned_.begin;
+    return pinned_address_ != 0;
+}
+
+/// False: it is to be copied by itself.
+bool Submission::add_to_list(Copies& copies, const Piece& piece) {
+    const bool is_short = piece.bytes <= ListWriter::most_bytes;
+    uint64_t shift = 0;
+    if (!is_short || !piece.is_for_kernels || !list_kernel::is_possible() ||
+        !find_shift(copies, piece, &shift)) {
+        return false;
+    }
+    List& list = list_of(piece.direction);
+    if (list.writer.runs() > 0 && list.shift != shift) { begin_list(copies, piece.direction); }
+    list.shift = shift;
+    const uint64_t to = piece.to + (piece.direction == Direction::to_host ? shift : 0);
+    const uint64_t from = piece.from + (piece.direction == Direction::to_device ? shift : 0);
+    try {
+        if (list.writer.add(to, from, piece.bytes)) { return true; }
+        begin_list(copies, piece.direction);
+        return list.writer.add(to, from, piece.bytes);
+    } catch (const std::bad_alloc&) { return false; }
+}
+
+void Submission::add(Copies& copies, const Piece& piece) {
+    if (!add_to_list(copies, piece)) { copy_alone(copies, piece); }
+}
+
+void Submission::begin(Copies& copies) {
+    for (const Direction direction :
+         {Direction::to_host, Direction::to_device, Direction::within_device}) {
+        begin_list(copies, direction);
+    }
+    open_ = {};
+}
+
+void Submission::begin_list(Copies& copies, Direction direction) {
+    List& list = list_of(direction);
+    if (list.writer.runs() < fewest || !launch(copies, direction)) {
+        list.writer.for_each([&](uint64_t to, uint64_t from, uint64_t bytes) {
+            const uint64_t to_shift = direction == Direction::to_host ? list.shift : 0;
+            const uint64_t from_shift = direction == Direction::to_device ? list.shift : 0;
+            copy_alone(copies, {direction, to - to_shift, from - from_shift, bytes});
+        });
+    }
+    list.writer.clear();
+}
+
+/// False: nothing has begun.
+bool Submission::launch(Copies& copies, Direction direction) {
+    ListWriter& writer = list_of(direction).writer;
+    const ranges::Range range("copies by a kernel", texts[static_cast<size_t>(direction)],
+                              writer.bytes());
+    try {
+        if (!list_kernel::is_usable(copies)) { return false; }
+        lists_.reserve(lists_.size() + 1);
+        HostMemory memory(writer.prepare());
+        const uint64_t address = memory.address_for_kernels(copies);
+        if (address == 0) { return false; }
+        if (!list_kernel::launch(copies, writer.write(memory.data(), address))) { return false; }
+        lists_.push_back(std::move(memory));
+    } catch (const std::bad_alloc&) { return false; }
+    DeviceCounting::add(counts_of(direction, writer.bytes()));
+    return true;
+}
+
+} // namespace nodeaware::device
