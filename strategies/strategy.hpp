@@ -25,11 +25,11 @@ struct Parameters {
     uint64_t local_direct_bytes = 0;
     /// Arena memory of one node for one operation (bytes).
     uint64_t arena_bytes = 0;
+    /// `model`: what the candidates are compared by.
+    Costs costs;
     DeviceCopy device_copy = DeviceCopy::md;
     /// dd: most memory that a rank takes of a device for it (bytes).
     uint64_t device_slab_bytes = 0;
-    /// `model`: what the candidates are compared by.
-    Costs costs;
 };
 
 /// One way to move the traffic of a node pair. Pure: the plan depends on the arguments alone, and

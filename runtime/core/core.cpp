@@ -162,9 +162,10 @@ void begin_activity() {
 /// has open.
 void close_slabs() {
     if (library->world.options.parameters.device_copy == DeviceCopy::md) { return; }
-    if (device::driver() != nullptr) { device::imports().close(); }
-    MPI_CALL(Barrier, MPI_COMM_WORLD);
-    if (device::driver() != nullptr) { device::slabs().close(); }
+    const int mine = device::driver() == nullptr || device::imports().close() ? 1 : 0;
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all == 1 && device::driver() != nullptr) { device::slabs().close(); }
 }
 
 void stop() {

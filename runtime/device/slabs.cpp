@@ -200,17 +200,21 @@ uint64_t Imports::lost() {
     return lost_;
 }
 
-void Imports::close(const Opened& opened) {
+bool Imports::close(const Opened& opened) {
     const Import& import = opened.import;
-    if (buffer_at(import.address) != opened.buffer || !is_in_use(import.place.ordinal)) { return; }
-    in_context_of(import.place, [&] {
+    const bool is_there =
+        buffer_at(import.address) == opened.buffer && is_in_use(import.place.ordinal);
+    if (!is_there) { return true; } // it is gone with its context
+    return in_context_of(import.place, [&] {
         return succeeds(driver()->close_memory(import.address), "cuIpcCloseMemHandle");
     });
 }
 
-void Imports::close() {
-    for (const auto& [id, opened] : opened_) { close(opened); }
+bool Imports::close() {
+    bool are_all = true;
+    for (const auto& [id, opened] : opened_) { are_all = close(opened) && are_all; }
     opened_.clear();
+    return are_all;
 }
 
 Slabs& slabs() {

@@ -68,7 +68,8 @@ class Imports {
     const Import* find(uint64_t id) const;
     /// Of those that were open, how many are no more, for the application has reset the device.
     uint64_t lost();
-    void close();
+    /// False: some stay open.
+    bool close();
 
   private:
     struct Opened {
@@ -77,7 +78,7 @@ class Imports {
         uint64_t buffer = 0;
     };
     static bool try_to_open(const SlabOffer& offer, int ordinal, Opened& opened);
-    static void close(const Opened& opened);
+    static bool close(const Opened& opened);
 
     std::map<uint64_t, Opened> opened_; ///< by id
     std::set<uint64_t> refused_;
