@@ -7,7 +7,9 @@
 #include "interpose/wrapping.hpp"
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <sched.h>
 #include <utility>
 
@@ -60,19 +62,36 @@ struct Attributes {
 
 /// MPI keeps a kind as long as any attribute of it, and tells nobody when it is gone. So these
 /// stay, each once, for programs that make the same again and again.
-constexpr std::size_t most_kinds = 256;
-constinit std::array<Attributes, most_kinds> kinds{};
-constinit std::atomic<std::size_t> kind_count{0};
+struct Kind {
+    Attributes attributes;
+    Kind* next;
+};
+constexpr std::size_t kind_lists = 1024;
+constinit std::array<Kind*, kind_lists> kinds{};
 constinit std::atomic_flag adds_kind;
 
-/// nullptr if there are too many.
+std::size_t list_of(const Attributes& kind) {
+    std::uintptr_t hash = 0;
+    for (const auto part : {reinterpret_cast<std::uintptr_t>(kind.copy),
+                            reinterpret_cast<std::uintptr_t>(kind.remove),
+                            reinterpret_cast<std::uintptr_t>(kind.state)}) {
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15U;
+    }
+    return (hash >> 32U) % kind_lists;
+}
+
+/// nullptr if there is no memory.
 Attributes* kept(const Attributes& kind) {
     while (adds_kind.test_and_set(std::memory_order_acquire)) { sched_yield(); }
-    std::size_t i = 0;
-    while (i < kind_count && !(kinds[i] == kind)) { ++i; }
-    if (i == kind_count && i < most_kinds) { kinds[kind_count++] = kind; }
+    Kind*& first = kinds[list_of(kind)];
+    Kind* known = first;
+    while (known != nullptr && !(known->attributes == kind)) { known = known->next; }
+    if (known == nullptr) {
+        known = static_cast<Kind*>(std::malloc(sizeof(Kind)));
+        if (known != nullptr) { first = new (known) Kind{kind, first}; }
+    }
     adds_kind.clear(std::memory_order_release);
-    return i < most_kinds ? &kinds[i] : nullptr;
+    return known == nullptr ? nullptr : &known->attributes;
 }
 
 /// Predefined functions may be null pointers: nothing is copied, and nothing done at the end.

@@ -90,8 +90,12 @@ int remove_attribute(MPI_Datatype /*type*/, int /*key*/, void* /*value*/, void* 
 /// The type goes when the message has come.
 void receive_with_attribute() {
     int key = MPI_KEYVAL_INVALID;
-    static int state = question;
-    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, remove_attribute, &key, &state);
+    static std::array<int, 1000> states = {}; // each makes a kind of its own
+    for (int& state : states) {
+        state = question;
+        if (key != MPI_KEYVAL_INVALID) { MPI_Type_free_keyval(&key); }
+        MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, remove_attribute, &key, &state);
+    }
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_vector(4, 1, 3, MPI_INT, &type);
     MPI_Type_commit(&type);

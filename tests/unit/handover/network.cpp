@@ -22,9 +22,9 @@ MPI_Request handle_of(size_t number) {
     return request;
 }
 
-int fake_irecv(void* memory, int /*count*/, MPI_Datatype /*type*/, int /*from*/, int tag,
+int fake_irecv(void* memory, int /*count*/, MPI_Datatype /*type*/, int from, int tag,
                MPI_Comm /*comm*/, MPI_Request* request) {
-    *request = handle_of(network->post(static_cast<int*>(memory), tag));
+    *request = handle_of(network->post(static_cast<int*>(memory), {from, tag}));
     return MPI_SUCCESS;
 }
 int fake_cancel(MPI_Request* request) {
@@ -36,7 +36,7 @@ int fake_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     const Network::Request& kept = request_of(request);
     *flag = kept.is_over ? 1 : 0;
     if (status == MPI_STATUS_IGNORE || !kept.is_over) { return MPI_SUCCESS; }
-    status->MPI_SOURCE = kept.is_cancelled ? MPI_ANY_SOURCE : source;
+    status->MPI_SOURCE = kept.is_cancelled ? MPI_ANY_SOURCE : kept.matched_source;
     status->MPI_TAG = kept.matched_tag;
     status->MPI_ERROR = kept.is_cancelled ? 1 : 0; // for fake_test_cancelled
     return MPI_SUCCESS;
