@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <sched.h>
 #include <span>
 
 namespace nodeaware {
@@ -46,24 +47,36 @@ class Grants {
         }
         return taken.size();
     }
-    /// What travelled there will do so another way: give() is not to tell.
+    /// What travelled there will do so another way: give() is not to tell. If it is about to, that
+    /// is over when this returns.
     void forget(int node, int rank, uint32_t number) {
-        uint32_t used = cell(node, rank, number).load(std::memory_order_acquire);
-        while (used >= first_used &&
-               !cell(node, rank, number).compare_exchange_weak(used, forgotten)) {}
+        Cell& place = cell(node, rank, number);
+        for (uint32_t used = place.load(); used >= first_used; used = place.load()) {
+            const bool is_telling = (used & telling) != 0;
+            if (!is_telling && place.compare_exchange_strong(used, forgotten)) { return; }
+            if (is_telling) { sched_yield(); }
+        }
     }
-    /// It is ready (again). What travelled there, if anything did.
+    /// It is ready (again). Before that `tell` is called with what travelled there, if anything
+    /// did; it needs nothing but the processor.
+    template <class Tell> void give(int node, int rank, uint32_t number, Tell tell) {
+        Cell& place = cell(node, rank, number);
+        const uint32_t before = place.fetch_or(telling);
+        if (before >= first_used && before < forgotten) { tell(before - first_used); }
+        place.store(ready, std::memory_order_release);
+    }
     std::optional<uint32_t> give(int node, int rank, uint32_t number) {
-        const uint32_t before = cell(node, rank, number).exchange(ready);
-        if (before < first_used || before == forgotten) { return std::nullopt; }
-        return before - first_used;
+        std::optional<uint32_t> travelled;
+        give(node, rank, number, [&](uint32_t outgoing) { travelled = outgoing; });
+        return travelled;
     }
 
   private:
     using Cell = std::atomic<uint32_t>;
     static constexpr uint32_t ready = 1; ///< 0: not granted
     static constexpr uint32_t first_used = 2;
-    static constexpr uint32_t forgotten = ~uint32_t{0};
+    static constexpr uint32_t telling = uint32_t{1} << 31U;
+    static constexpr uint32_t forgotten = telling - 1;
 
     Cell& cell(int node, int rank, uint32_t number) const {
         const auto at = static_cast<uint64_t>(node) * static_cast<uint64_t>(ranks_) +

@@ -80,10 +80,10 @@ void Mailboxes::look() {
 void Mailboxes::give(int other, int local, uint32_t cells) {
     for (uint32_t cell = 0; cell < Grants::cells; ++cell) {
         if ((cells >> cell & 1U) == 0) { continue; }
-        if (const auto travelled = grants_.give(other, local, cell)) {
-            note_round_trip(now() - outgoing_cells_.kept_at(other, *travelled));
-            outgoing_cells_.returned(other, *travelled);
-        }
+        grants_.give(other, local, cell, [&](uint32_t travelled) {
+            note_round_trip(now() - outgoing_cells_.kept_at(other, travelled));
+            outgoing_cells_.returned(other, travelled);
+        });
     }
 }
 

@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
+#include <sched.h>
 #include <vector>
 
 namespace nodeaware::test {
@@ -156,6 +158,44 @@ TEST(CutContainers, WhatWasGrantedIsTakenTogetherAndMayBeForgotten) {
     grants.forget(0, 0, taken[0]); // too late
     EXPECT_TRUE(grants.has(0, 0));
     EXPECT_EQ(grants.give(0, 0, taken[1]), 2U);
+}
+
+/// A container that could not be sent as a whole is sent once more, and counted anew: what has come
+/// back of the first time must have been counted by then.
+TEST(CutContainers, NothingIsToldOfWhatIsForgotten) {
+    constexpr int rounds = 3000;
+    Node<Grants> node(2, Grants(1, 1));
+    node[0].give(0, 0, 0);
+    std::atomic<int> round{0}; ///< that has begun
+    std::atomic<int> telling{0};
+    std::atomic<int> told{0};
+    std::atomic<bool> is_forgotten{false};
+    int wrong = 0;
+    side_by_side(2, [&](int rank) {
+        for (int i = 1; i <= rounds; ++i) {
+            if (rank == 0) {
+                is_forgotten = false;
+                EXPECT_EQ(node[0].take(0, 0, 2), 0U);
+                round = i;
+                while (i % 2 == 0 && telling < i) { sched_yield(); }
+                node[0].forget(0, 0, 0);
+                is_forgotten = true;
+                while (told < i) { sched_yield(); }
+                continue;
+            }
+            while (round < i) { sched_yield(); }
+            node[1].give(0, 0, 0, [&](uint32_t /*outgoing*/) {
+                telling = i;
+                for (int looks = 0; looks < 3; ++looks) {
+                    sched_yield();
+                    wrong += is_forgotten ? 1 : 0;
+                }
+            });
+            told = i;
+        }
+    });
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(node[0].has(0, 0));
 }
 
 } // namespace nodeaware::test
