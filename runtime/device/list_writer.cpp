@@ -16,7 +16,9 @@ bool ListWriter::add(uint64_t to, uint64_t from, uint64_t bytes) {
     }
     const uint64_t to_offset = to - to_;
     const uint64_t from_offset = from - from_;
-    if (std::max(to_offset, from_offset) >= 2 * half_of_reach) { return false; }
+    // With all of its bytes, for long runs are cut.
+    const uint64_t reach = 2 * half_of_reach - bytes;
+    if (to_offset > reach || from_offset > reach) { return false; }
     runs_.push_back({static_cast<uint32_t>(to_offset), static_cast<uint32_t>(from_offset),
                      static_cast<uint32_t>(bytes)});
     bytes_ += bytes;

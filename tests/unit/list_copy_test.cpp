@@ -158,6 +158,28 @@ TEST_F(ListCopy, what_is_far_away_or_long_is_for_another_list) {
     EXPECT_EQ(writer.runs(), 3U);
 }
 
+/// Long runs are cut: the last part is where it should be, too.
+TEST_F(ListCopy, no_run_leaves_the_reach_of_its_list) {
+    const uint64_t middle = uint64_t{1} << 40U;
+    const uint64_t end = middle + (uint64_t{1} << 31U);
+    const uint64_t bytes = ListWriter::most_bytes;
+    ListWriter writer;
+    EXPECT_TRUE(writer.add(middle, middle, bytes));
+    EXPECT_FALSE(writer.add(end - bytes + 1, middle, bytes));
+    EXPECT_FALSE(writer.add(middle, end - bytes + 1, bytes));
+    EXPECT_TRUE(writer.add(end - bytes, end - bytes, bytes));
+    std::vector<uint64_t> memory((writer.prepare() + 7) / 8);
+    auto* const at = reinterpret_cast<std::byte*>(memory.data());
+    const CopyList list = writer.write(at, reinterpret_cast<uintptr_t>(at));
+    const auto* const entries = reinterpret_cast<const ListEntry*>(list.entries);
+    uint64_t last = 0;
+    for (size_t i = 0; i < 2 * bytes / 16'384; ++i) {
+        EXPECT_GE(list.to + entries[i].to, middle);
+        last = std::max(last, list.to + entries[i].to + entries[i].bytes);
+    }
+    EXPECT_EQ(last, end);
+}
+
 /// No part is much more work than another, and a few long runs are shared by many blocks.
 TEST_F(ListCopy, work_is_divided) {
     ListWriter writer;

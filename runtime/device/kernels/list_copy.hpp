@@ -35,7 +35,7 @@ struct ListPart {
 
 /// What the kernel is given. All addresses are the device's.
 struct CopyList {
-    uint64_t to; ///< bases; what entries add to them wraps around
+    uint64_t to; ///< bases, to which entries add; they may be below 0
     uint64_t from;
     uint64_t entries; ///< address of the first ListEntry
     uint64_t parts;   ///< address of the first ListPart
