@@ -32,16 +32,28 @@ Kept& kept() {
     return *all;
 }
 
-/// A block, or none where that would be too much.
+/// The smallest that is free, large enough and not larger than that; free.end(): there is none.
+auto find_free(std::vector<Block>& free, uint64_t least, uint64_t most) {
+    auto best = free.end();
+    for (auto next = free.begin(); next != free.end(); ++next) {
+        const bool is_fit = next->bytes >= least && next->bytes <= most;
+        if (is_fit && (best == free.end() || next->bytes < best->bytes)) { best = next; }
+    }
+    return best;
+}
+
+/// A block, or none where that would be too much. A larger one is taken only where no other can be
+/// made, so that large messages find theirs again.
 Block take(uint64_t bytes) {
     constexpr uint64_t least = 64 << 10;
     const uint64_t size = std::bit_ceil(std::max(bytes, least));
     Kept& all = kept();
     const std::lock_guard lock(all.mutex);
-    const auto found = std::find_if(all.free.begin(), all.free.end(),
-                                    [size](const Block& block) { return block.bytes == size; });
+    const bool is_too_much =
+        size > HostMemory::most_kept - std::min(all.bytes, HostMemory::most_kept);
+    const auto found = find_free(all.free, size, is_too_much ? HostMemory::most_kept : size);
     if (found != all.free.end()) { return std::exchange(*found, Block{}); }
-    if (size > HostMemory::most_kept - std::min(all.bytes, HostMemory::most_kept)) { return {}; }
+    if (is_too_much) { return {}; }
     all.free.reserve(all.free.size() + 1); // so that it can be given back
     void* const made =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
