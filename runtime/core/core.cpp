@@ -162,7 +162,9 @@ void begin_activity() {
 /// has open.
 void close_slabs() {
     if (library->world.options.parameters.device_copy == DeviceCopy::md) { return; }
-    const int mine = device::driver() == nullptr || device::imports().close() ? 1 : 0;
+    int mine = device::driver() == nullptr ? 1 : 0;
+    // Whatever happens here, the others wait to be told.
+    guarded([&] { mine = mine == 1 || device::imports().close() ? 1 : 0; });
     int all = 0;
     MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all == 1 && device::driver() != nullptr) { device::slabs().close(); }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <unistd.h>
 
 namespace nodeaware::device {
@@ -111,9 +110,8 @@ bool Slabs::make(Slab& slab) {
             return false;
         }
         slab.buffer = buffer_at(slab.address);
-        if (slab.buffer != 0 &&
-            succeeds(driver()->export_memory(slab.offer.handle.data(), slab.address),
-                     "cuIpcGetMemHandle")) {
+        if (slab.buffer != 0 && succeeds(driver()->export_memory(&slab.offer.handle, slab.address),
+                                         "cuIpcGetMemHandle")) {
             return true;
         }
         driver()->free(slab.address);
@@ -151,9 +149,7 @@ bool Imports::try_to_open(const SlabOffer& offer, int ordinal, Opened& opened) {
     opened.import.place.ordinal = ordinal;
     return in_context_of(opened.import.place, [&] {
         uint64_t& address = opened.import.address;
-        MemoryHandle handle;
-        std::memcpy(&handle, offer.handle.data(), sizeof handle);
-        if (!succeeds(driver()->open_memory(&address, handle, lazy_peer_access),
+        if (!succeeds(driver()->open_memory(&address, offer.handle, lazy_peer_access),
                       "cuIpcOpenMemHandle")) {
             return false;
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/device/driver.hpp"
 #include "runtime/device/memory.hpp"
 
 #include <array>
@@ -17,9 +18,9 @@ struct SlabOffer {
     uint64_t id = 0; ///< never again on the machine; 0: there is none
     uint64_t bytes = 0;
     uint64_t process = 0;
-    uint64_t context = 0;               ///< of the process: where it has one slab at a time
-    std::array<char, 32> device{};      ///< PCI id
-    std::array<std::byte, 64> handle{}; ///< CUipcMemHandle
+    uint64_t context = 0;          ///< of the process: where it has one slab at a time
+    std::array<char, 32> device{}; ///< PCI id
+    MemoryHandle handle{};
 };
 
 /// Memory of devices that is this library's, one for each context in which the process has sent

@@ -18,6 +18,15 @@ inline void driver_must(int code, const char* what) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/// As a program does that uses both.
+inline void use_devices() {
+    driver_must(cuInit(0), "cuInit");
+    for (int device = 0; device < 2; ++device) {
+        driver_must(cuDevicePrimaryCtxRetain(&contexts[static_cast<std::size_t>(device)], device),
+                    "context");
+    }
+}
+
 enum class Kind { host, device, other_device, managed, pool };
 inline constexpr std::array kinds = {Kind::host, Kind::device, Kind::other_device, Kind::managed,
                                      Kind::pool};

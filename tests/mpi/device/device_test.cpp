@@ -307,11 +307,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    driver_must(cuInit(0), "cuInit");
-    for (int device = 0; device < 2; ++device) {
-        driver_must(cuDevicePrimaryCtxRetain(&contexts[static_cast<std::size_t>(device)], device),
-                    "context");
-    }
+    use_devices();
     const std::vector<int> shifts = {1, 2, ranks - 1};
     MPI_Comm graph = make_graph(shifts);
     run_all(graph, shifts);

@@ -101,11 +101,7 @@ int main(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    driver_must(cuInit(0), "cuInit");
-    for (int device = 0; device < 2; ++device) {
-        driver_must(cuDevicePrimaryCtxRetain(&contexts[static_cast<std::size_t>(device)], device),
-                    "context");
-    }
+    use_devices();
     std::vector<MPI_Comm> comms(threads, MPI_COMM_NULL);
     for (MPI_Comm& comm : comms) { MPI_Comm_dup(MPI_COMM_WORLD, &comm); }
     std::vector<std::unique_ptr<Exchange>> begun(threads);

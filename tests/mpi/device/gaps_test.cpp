@@ -107,15 +107,9 @@ void run_all(const std::vector<Gaps>& all) {
     }
 }
 
-void use_contexts(bool are_used) {
+void release_devices() {
     for (int device = 0; device < 2; ++device) {
-        if (are_used) {
-            driver_must(
-                cuDevicePrimaryCtxRetain(&contexts[static_cast<std::size_t>(device)], device),
-                "context");
-        } else {
-            driver_must(cuDevicePrimaryCtxRelease(device), "context");
-        }
+        driver_must(cuDevicePrimaryCtxRelease(device), "context");
     }
 }
 
@@ -128,17 +122,16 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    driver_must(cuInit(0), "cuInit");
-    use_contexts(true);
+    use_devices();
     std::vector<Gaps> all = make_gaps();
     run_all(all);
     // What was loaded is gone with the contexts, and is not used in those that follow.
     const auto modules = stand_in_counts().modules;
     require(!are_kernels_wanted || modules == 2, "not loaded once in each context");
     cuCtxSetCurrent(nullptr);
-    use_contexts(false);
+    release_devices();
     require(stand_in_counts().modules == 0, "contexts are retained");
-    use_contexts(true);
+    use_devices();
     is_reset = true;
     exchange(all.front(), {Kind::device, Kind::device});
     exchange(all.front(), {Kind::device, Kind::other_device, true});

@@ -80,11 +80,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    driver_must(cuInit(0), "cuInit");
-    for (int device = 0; device < 2; ++device) {
-        driver_must(cuDevicePrimaryCtxRetain(&contexts[static_cast<std::size_t>(device)], device),
-                    "context");
-    }
+    use_devices();
     // Two communicators of the same ranks, which share what the library keeps for them; the other
     // one never has memory of a device.
     MPI_Comm twin = MPI_COMM_NULL;

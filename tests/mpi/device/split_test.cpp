@@ -192,7 +192,7 @@ void fork_one() {
     require(status == 0, "the test itself: fork");
 }
 
-void use_devices() {
+void use_one_device() {
     has_driver = cuInit(0) == 0;
     if (!has_driver) { return; }
     const int device = device_of(rank);
@@ -253,7 +253,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    use_devices();
+    use_one_device();
     require(has_driver != is_without(argv[0]), "the test itself: which program is it?");
     round(MPI_COMM_WORLD);
     MPI_Comm twin = MPI_COMM_NULL;
