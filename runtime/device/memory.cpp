@@ -1,6 +1,7 @@
 #include "runtime/device/memory.hpp"
 
 #include "runtime/device/driver.hpp"
+#include "runtime/device/mpi_support.hpp"
 #include "runtime/job/device_counts.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/ranges.hpp"
@@ -8,7 +9,6 @@
 
 #include <array>
 #include <atomic>
-#include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <new>
@@ -41,19 +41,6 @@ void check(int code, const char* function) {
     if (code == 0) { return; }
     log(LogLevel::warn, "{}", driver()->text_of(code, function));
     throw MpiError(MPI_ERR_OTHER, function);
-}
-
-/// What the MPI says of itself; it may have been built for devices, and find none.
-bool mpi_says_so() {
-    if (auto* const open_mpi =
-            reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"))) {
-        return open_mpi() == 1;
-    }
-    constexpr int cuda = 0; // MPIX_GPU_SUPPORT_CUDA
-    int answer = 0;
-    auto* const mpich =
-        reinterpret_cast<int (*)(int, int*)>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"));
-    return mpich != nullptr && mpich(cuda, &answer) == MPI_SUCCESS && answer != 0;
 }
 
 /// Memory of the host that has been pinned. Never destroyed, as that is not.
@@ -95,7 +82,7 @@ void set_mpi_awareness(DeviceAware wanted) { awareness = wanted; }
 
 bool mpi_is_aware() {
     if (awareness == DeviceAware::automatic) {
-        awareness = mpi_says_so() ? DeviceAware::yes : DeviceAware::no;
+        awareness = mpi_says_it_is_aware() ? DeviceAware::yes : DeviceAware::no;
     }
     return awareness == DeviceAware::yes;
 }

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 
 namespace bench {
 namespace {
@@ -49,14 +48,7 @@ Place Memory::place(int buffer) const {
 bool does_mpi_take_devices() {
     const char* const said = std::getenv("NODEAWARE_DEVICE_AWARE");
     if (said != nullptr && std::strcmp(said, "yes") == 0) return true;
-    if (auto* const open_mpi =
-            reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support")))
-        return open_mpi() == 1;
-    constexpr int cuda = 0; // MPIX_GPU_SUPPORT_CUDA
-    int answer = 0;
-    auto* const mpich =
-        reinterpret_cast<int (*)(int, int*)>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"));
-    return mpich != nullptr && mpich(cuda, &answer) == MPI_SUCCESS && answer != 0;
+    return nodeaware::tool::mpi_takes_devices();
 }
 
 Bytes::Bytes(Memory& memory, Place place, std::size_t size) : gpu_(memory.gpu()), host_(size) {

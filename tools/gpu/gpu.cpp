@@ -1,10 +1,13 @@
 #include "tools/gpu/gpu.hpp"
 
 #include "runtime/device/driver.hpp"
+#include "runtime/device/mpi_support.hpp"
 
 #include <array>
 
 namespace nodeaware::tool {
+
+bool mpi_takes_devices() { return device::mpi_says_it_is_aware(); }
 
 /// The driver, with errors as exceptions.
 struct CudaDriver : device::Driver {

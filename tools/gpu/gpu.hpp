@@ -17,6 +17,9 @@ struct GpuError : std::runtime_error {
 
 struct CudaDriver;
 
+/// The MPI of this process says that it takes memory of devices.
+bool mpi_takes_devices();
+
 /// What the driver tells of a device.
 struct GpuDescription {
     std::string name;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <dlfcn.h>
 #include <limits>
 #include <memory>
 #include <set>
@@ -325,9 +324,7 @@ class Benchmarks {
 
     /// Between memories of GPUs: of the same one on two nodes, of two on one node where it has two.
     void device_ping_pongs() {
-        const auto query =
-            reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
-        if (job_.most(query != nullptr && query() == 1 ? 0 : 1) > 0) {
+        if (job_.most(mpi_takes_devices() ? 0 : 1) > 0) {
             notes_.emplace_back("this MPI is not device-aware: no device ping-pong");
             return;
         }
