@@ -1,7 +1,6 @@
 #include "strategies/device_copies.hpp"
 
 #include "strategies/forecast.hpp"
-#include "strategies/piece_layout.hpp"
 
 #include <algorithm>
 
@@ -42,46 +41,29 @@ DeviceCopies::DeviceCopies(const NodeTraffic& traffic, const Parameters& paramet
             parameters.device_copy == DeviceCopy::dd ||
             sharing_pays(load_of(slab.owner), static_cast<int>(slab.readers.size()),
                          parameters.costs);
-        if (is_wanted && !slab.readers.empty()) { owners_.push_back({&slab, 0, 0, 0}); }
+        if (is_wanted && !slab.readers.empty()) { slabs_.push_back(&slab); }
     }
 }
 
-void DeviceCopies::begin_pair() {
-    for (Owner& owner : owners_) {
-        owner.of_other_pairs += owner.of_pair;
-        owner.of_pair = 0;
-    }
-}
-
-void DeviceCopies::begin_window() {
-    for (Owner& owner : owners_) { owner.of_window = 0; }
-}
-
-DeviceCopies::Owner* DeviceCopies::owner_of(const Block& block) {
-    for (Owner& owner : owners_) {
-        if (owner.slab->owner == block.source) {
-            return block.bytes > owner.slab->above ? &owner : nullptr;
-        }
+const SharedSlab* DeviceCopies::slab_of(const Block& block) const {
+    for (const SharedSlab* const slab : slabs_) {
+        if (slab->owner == block.source) { return block.bytes > slab->above ? slab : nullptr; }
     }
     return nullptr;
 }
 
 /// The owner, unless another one is behind it by more than this; so ranks that have as much to copy
 /// each do so without a slab.
-DeviceCopies::Part DeviceCopies::part_of(const Block& block, uint64_t bytes) {
-    Owner* const owner = owner_of(block);
-    if (owner == nullptr) { return {block.source, 0}; }
-    const auto& readers = owner->slab->readers;
-    const int reader = *std::min_element(readers.begin(), readers.end(),
+int DeviceCopies::copier_of(const Block& block, uint64_t bytes, uint64_t place) {
+    const SharedSlab* const slab = slab_of(block);
+    if (slab == nullptr) { return block.source; }
+    const int reader = *std::min_element(slab->readers.begin(), slab->readers.end(),
                                          [&](int a, int b) { return load_of(a) < load_of(b); });
-    const uint64_t place = owner->of_other_pairs + owner->of_window;
-    const bool has_room = place <= owner->slab->bytes && bytes <= owner->slab->bytes - place;
-    if (!has_room || load_of(reader) + bytes >= load_of(block.source)) { return {block.source, 0}; }
+    const bool has_room = place <= slab->bytes && bytes <= slab->bytes - place;
+    if (!has_room || load_of(reader) + bytes >= load_of(block.source)) { return block.source; }
     load_of(block.source) -= bytes;
     load_of(reader) += bytes;
-    owner->of_window += aligned_slot(bytes);
-    owner->of_pair = std::max(owner->of_pair, owner->of_window);
-    return {reader, place};
+    return reader;
 }
 
 } // namespace nodeaware

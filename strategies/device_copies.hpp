@@ -25,34 +25,21 @@ class DeviceCopies {
     DeviceCopies(const NodeTraffic& traffic, const Parameters& parameters);
 
     /// Some segments may be another's to copy.
-    bool are_shared() const { return !owners_.empty(); }
+    bool are_shared() const { return !slabs_.empty(); }
 
-    /// Slabs have memory for the windows of a pair one after the other, and for all pairs.
-    void begin_pair();
-    void begin_window();
-
-    struct Part {
-        int copier = 0;
-        uint64_t slab = 0; ///< offset there, if the copier is not the owner
-    };
-    Part part_of(const Block& block, uint64_t bytes);
+    /// The rank that copies `bytes` of the block to `place` in the arena; if that is not the owner,
+    /// from the same place in the owner's slab, which so is used again when that in the arena is.
+    int copier_of(const Block& block, uint64_t bytes, uint64_t place);
 
     /// Ranks that copy from one device at a time: of more the papers have measured no benefit.
     static constexpr int most_copiers = 4;
 
   private:
-    struct Owner {
-        const SharedSlab* slab = nullptr;
-        uint64_t of_other_pairs = 0; ///< bytes of the slab
-        uint64_t of_pair = 0;        ///< of the largest of its windows
-        uint64_t of_window = 0;
-    };
-
-    Owner* owner_of(const Block& block);
+    const SharedSlab* slab_of(const Block& block) const;
     uint64_t& load_of(int rank) { return loads_[static_cast<size_t>(topology_->local_of(rank))]; }
 
     const Topology* topology_ = nullptr;
-    std::vector<Owner> owners_;
+    std::vector<const SharedSlab*> slabs_;
     std::vector<uint64_t> loads_; ///< bytes that each rank of the node is to copy
 };
 

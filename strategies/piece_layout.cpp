@@ -2,23 +2,58 @@
 
 #include "strategies/schedule.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
 namespace nodeaware {
 
-std::vector<Window> windows_of(const Plan& plan, uint64_t share, uint32_t most_pieces) {
-    std::vector<Window> windows;
-    for (size_t i = 0; i < plan.pieces().size(); ++i) {
-        const uint64_t slot = aligned_slot(sizeof(PieceHeader) + plan.pieces()[i].bytes);
-        if (windows.empty() || windows.back().bytes + slot > share ||
-            windows.back().slots.size() == most_pieces) {
-            windows.push_back({i, {}, 0});
+namespace {
+
+constexpr uint64_t largest_piece = uint64_t{1} << 30; // MPI counts are int
+
+/// Each slot has room for the largest piece that comes to lie in it.
+Slots with_count(const Plan& plan, size_t count) {
+    const auto& pieces = plan.pieces();
+    Slots slots;
+    for (size_t slot = 0; slot < count; ++slot) {
+        uint64_t most = 0;
+        for (size_t i = slot; i < pieces.size(); i += count) {
+            most = std::max(most, aligned_slot(sizeof(PieceHeader) + pieces[i].bytes));
         }
-        windows.back().slots.push_back(windows.back().bytes);
-        windows.back().bytes += slot;
+        slots.offsets.push_back(slots.bytes);
+        slots.bytes += most;
     }
-    return windows;
+    return slots;
+}
+
+/// Of `bytes` in all.
+uint64_t best_overlapping(uint64_t bytes, const Costs& costs) {
+    if (!costs.devices.are_used) { return bytes; }
+    const ProtocolCosts& network = costs.protocols.back();
+    const double latency = std::max(network.latency, network.gap);
+    const double copies = costs.devices.to_host.per_byte + costs.devices.to_device.per_byte;
+    const double best = std::sqrt(static_cast<double>(bytes) * latency / copies);
+    return best < static_cast<double>(bytes) ? static_cast<uint64_t>(best) : bytes;
+}
+
+} // namespace
+
+Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs) {
+    uint64_t bytes = 0;
+    for (const Piece& piece : plan.pieces()) { bytes += piece.bytes; }
+    const uint64_t all = bytes + plan.pieces().size() * (sizeof(PieceHeader) + slot_alignment);
+    const uint64_t room = (all <= share ? share : share / 2) / slot_alignment * slot_alignment;
+    const uint64_t most = std::min(room - sizeof(PieceHeader), largest_piece);
+    return plan.with_pieces_up_to(std::clamp(best_overlapping(bytes, costs), uint64_t{1}, most));
+}
+
+Slots slots_of(const Plan& plan, uint64_t share, uint32_t most) {
+    size_t count = std::min<size_t>(plan.pieces().size(), most);
+    Slots slots = with_count(plan, count);
+    while (slots.bytes > share && count > 1) { slots = with_count(plan, --count); }
+    return slots;
 }
 
 PieceLayout layout_of(const PairTraffic& pair, const Plan& plan, const Piece& piece,

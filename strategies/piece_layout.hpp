@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/costs.hpp"
 #include "strategies/plan.hpp"
 
 #include <cstddef>
@@ -14,16 +15,27 @@ constexpr uint64_t aligned_slot(uint64_t bytes) {
     return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
 }
 
-/// Pieces of one pair that are under way at the same time. The next window reuses the memory of the
-/// last.
-struct Window {
-    size_t first_piece = 0;
-    std::vector<uint64_t> slots; ///< where each piece begins, counted from the pair's memory
-    uint64_t bytes = 0;
+/// Where the pieces of one pair lie on their way, in memory that it uses again and again: piece i
+/// in slot i % count, once what was there before has left.
+struct Slots {
+    std::vector<uint64_t> offsets; ///< where each slot begins, counted from the pair's memory
+    uint64_t bytes = 0;            ///< of all of them
+
+    size_t count() const { return offsets.size(); }
+    size_t of(size_t piece) const { return piece % offsets.size(); }
 };
 
-/// The windows of a plan: each of up to `most_pieces`, in `share` bytes.
-std::vector<Window> windows_of(const Plan& plan, uint64_t share, uint32_t most_pieces);
+/// As many slots as `share` bytes have room for, at most `most`. No piece is larger than the share.
+Slots slots_of(const Plan& plan, uint64_t share, uint32_t most);
+
+/// The plan with its pieces cut to what fits into slots of `share` bytes; where not all of them
+/// have room there at once, so that two have: one is filled or emptied while the other travels.
+/// Memory of devices is cut further, so that pieces are copied at one end while others cross the
+/// network, and at the other end while more come: for B bytes of a pair in pieces of L, T = (B/L)
+/// alpha + L (beta_D2H + beta_H2D) + what the network takes anyhow, least for L = sqrt(B alpha /
+/// (beta_D2H + beta_H2D)). Memory of the host is not: it is copied so much faster than it travels
+/// that the messages cost more.
+Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs);
 
 /// Where the segments of a piece lie, counted from its header, as the sender packs them.
 struct PieceLayout {

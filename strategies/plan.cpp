@@ -1,6 +1,7 @@
 #include "strategies/plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nodeaware {
 
@@ -17,7 +18,9 @@ void Plan::append(const Segment& segment) {
 Plan Plan::with_pieces_up_to(uint64_t limit) const {
     Plan result;
     result.direct_ = direct_;
+    std::vector<std::pair<size_t, Piece>> in_turn; // the parts of a piece are 0, 1, 2, ...
     for (const Piece& piece : pieces_) {
+        const size_t first = result.pieces_.size();
         result.begin_piece(piece.sender, piece.receiver);
         for (Segment rest : segments_of(piece)) {
             while (rest.bytes > 0) {
@@ -30,7 +33,14 @@ Plan Plan::with_pieces_up_to(uint64_t limit) const {
                 rest.bytes -= part;
             }
         }
+        for (size_t i = first; i < result.pieces_.size(); ++i) {
+            in_turn.emplace_back(i - first, result.pieces_[i]);
+        }
     }
+    std::stable_sort(in_turn.begin(), in_turn.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::transform(in_turn.begin(), in_turn.end(), result.pieces_.begin(),
+                   [](const auto& part) { return part.second; });
     return result;
 }
 

@@ -41,7 +41,8 @@ class Plan {
         return std::span(segments_).subspan(piece.first_segment, piece.segments);
     }
 
-    /// The same plan with no piece larger than `limit` bytes.
+    /// The same plan with no piece larger than `limit` bytes. Parts of several pieces take turns,
+    /// so that all ranks that send take part from the beginning.
     Plan with_pieces_up_to(uint64_t limit) const;
 
   private:

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t largest_piece = uint64_t{1} << 30; // MPI counts are int
 constexpr uint64_t smallest_pair_share = 4 * slot_alignment;
 
 /// Arena of one operation: 3/8 for what leaves, 3/8 for what enters, the rest for messages that
@@ -25,8 +25,9 @@ uint64_t pair_share(const Topology& topology, uint64_t arena_bytes) {
     return wire_share(arena_bytes) / others / slot_alignment * slot_alignment;
 }
 
-uint32_t window_limit(const Topology& topology) {
-    return static_cast<uint32_t>(std::max(16, 2 * topology.most_ranks_on_a_node()));
+/// Most pieces of a pair, in one direction, that are under way at a time.
+uint32_t slot_limit(const Topology& topology) {
+    return static_cast<uint32_t>(std::max(16, topology.most_ranks_on_a_node()));
 }
 
 class Compiler {
@@ -34,8 +35,7 @@ class Compiler {
     Compiler(const Topology& topology, const Strategy& strategy, const Parameters& parameters,
              int rank)
         : topology_(topology), strategy_(strategy), parameters_(parameters), rank_(rank),
-          pair_share_(pair_share(topology, parameters.arena_bytes)),
-          piece_limit_(std::min(largest_piece, pair_share_ - sizeof(PieceHeader))) {}
+          pair_share_(pair_share(topology, parameters.arena_bytes)) {}
 
     Schedule compile(const NodeTraffic& traffic) {
         packs_late_ = traffic.packs_late;
@@ -51,23 +51,44 @@ class Compiler {
         for (auto* part : {&receives_, &sends_, &stages_, &rest_}) {
             schedule_.steps.insert(schedule_.steps.end(), part->begin(), part->end());
         }
+        keep_in_order();
         return std::move(schedule_);
     }
 
   private:
     Plan plan_of(const PairTraffic& pair) const {
-        return strategy_.plan(pair, parameters_).with_pieces_up_to(piece_limit_);
+        return cut_for_slots(strategy_.plan(pair, parameters_), pair_share_, parameters_.costs);
     }
 
     int32_t new_counter() { return static_cast<int32_t>(schedule_.counters++); }
 
-    /// Takes arena memory for the largest window of a pair.
-    uint64_t reserve(const std::vector<Window>& windows) {
-        uint64_t most = 0;
-        for (const Window& window : windows) { most = std::max(most, window.bytes); }
+    /// Takes arena memory for the slots of a pair.
+    uint64_t reserve(const Slots& slots) {
         const uint64_t start = next_slot_;
-        next_slot_ += most;
+        next_slot_ += slots.bytes;
         return start;
+    }
+
+    /// What has happened in a slot so far, in an order that its counter enforces: bytes come (or
+    /// are staged, then come), the piece leaves; or it comes, and its bytes leave.
+    struct SlotState {
+        uint64_t begin = 0; ///< offset in the arena
+        int32_t counter = Step::none;
+        uint32_t so_far = 0;
+        uint32_t staged_until = 0; ///< when the last that this rank has staged has been fetched
+    };
+
+    /// `is_counted`: also what nothing comes behind.
+    std::vector<SlotState> begin_slots(const Plan& plan, bool is_counted) {
+        const Slots slots = slots_of(plan, pair_share_, slot_limit(topology_));
+        const uint64_t memory = reserve(slots);
+        std::vector<SlotState> states(slots.count());
+        for (size_t i = 0; i < states.size(); ++i) {
+            states[i].begin = memory + slots.offsets[i];
+            const bool is_used_again = i + states.size() < plan.pieces().size();
+            if (is_counted || is_used_again) { states[i].counter = new_counter(); }
+        }
+        return states;
     }
 
     void add_outgoing(const PairTraffic& pair) {
@@ -78,109 +99,95 @@ class Compiler {
                 send_direct(message.destination, message.item, message.bytes, true);
             }
         }
-        const auto windows = windows_of(plan, pair_share_, window_limit(topology_));
-        const uint64_t memory = reserve(windows);
-        const bool several = windows.size() > 1;
-        OutgoingState state{pair,
-                            plan,
-                            pair.fingerprint(),
-                            several || packs_late_ ? new_counter() : Step::none,
-                            several ? new_counter() : Step::none,
-                            copies_.are_shared() ? new_counter() : Step::none,
-                            std::any_of(pair.messages.begin(), pair.messages.end(),
-                                        [](const Message& m) { return m.memory != m.item; }),
-                            0,
-                            0,
-                            0,
-                            false};
-        copies_.begin_pair();
-        for (size_t w = 0; w < windows.size(); ++w) {
-            pack_and_send(state, windows[w], memory, w > 0, w + 1 < windows.size());
+        const OutgoingPair outgoing{
+            pair, plan, pair.fingerprint(),
+            std::any_of(pair.messages.begin(), pair.messages.end(),
+                        [](const Message& m) { return m.memory != m.item; })};
+        auto slots = begin_slots(plan, packs_late_);
+        for (size_t i = 0; i < plan.pieces().size(); ++i) {
+            pack_and_send(outgoing, plan.pieces()[i], slots[i % slots.size()], i < slots.size());
         }
-        if (!state.stages) { return; }
-        rest_.push_back(
-            {.action = Action::hold, .wait = state.packed, .needed = state.packed_so_far});
+        for (const SlotState& slot : slots) {
+            if (slot.staged_until == 0) { continue; }
+            rest_.push_back(
+                {.action = Action::hold, .wait = slot.counter, .needed = slot.staged_until});
+        }
     }
 
-    struct OutgoingState {
+    struct OutgoingPair {
         const PairTraffic& pair;
         const Plan& plan;
         uint64_t fingerprint;
-        int32_t packed; ///< counts segments packed in all windows, but for those of the prologue
-        int32_t sent;   ///< counts pieces sent
-        int32_t staged; ///< counts segments that are in slabs
         bool may_share;
-        uint32_t packed_so_far;
-        uint32_t sent_so_far;
-        uint32_t staged_so_far;
-        bool stages; ///< this rank does
     };
 
-    void pack_and_send(OutgoingState& state, const Window& window, uint64_t memory, bool reuses,
-                       bool is_reused) {
-        std::vector<Step> sends, fetches;
-        copies_.begin_window();
-        const uint32_t sent_before = state.sent_so_far;
-        const bool is_in_prologue = !reuses && !packs_late_;
-        for (size_t i = 0; i < window.slots.size(); ++i) {
-            const Piece& piece = state.plan.pieces()[window.first_piece + i];
-            const uint64_t slot = memory + window.slots[i];
-            const PieceLayout layout = layout_of(state.pair, state.plan, piece, state.may_share);
-            const auto segments = state.plan.segments_of(piece);
-            for (size_t s = 0; s < segments.size(); ++s) {
-                if (layout.repeated[s]) { continue; }
-                state.packed_so_far += is_in_prologue ? 0 : 1;
-                const Block& block = state.pair.blocks[segments[s].block];
-                const DeviceCopies::Part part = copies_.part_of(block, segments[s].bytes);
-                const bool is_staged = part.copier != block.source;
-                state.staged_so_far += is_staged ? 1 : 0;
-                Step step{.action = is_staged ? Action::stage : Action::pack,
-                          .item = state.pair.messages[block.first_message].item,
-                          .offset = segments[s].offset,
-                          .bytes = segments[s].bytes,
-                          .arena = slot + layout.positions[s],
-                          .slab = part.slab};
-                if (is_staged && part.copier == rank_) {
-                    fetches.push_back(fetch(step, block.source, state.packed));
-                }
-                if (block.source != rank_) { continue; }
-                if (is_in_prologue) {
-                    schedule_.prologue.push_back(step);
-                    continue;
-                }
-                if (reuses) {
-                    step.wait = state.sent;
-                    step.needed = sent_before;
-                }
-                step.signal = is_staged ? state.staged : state.packed;
-                state.stages = state.stages || is_staged;
-                (is_staged ? stages_ : rest_).push_back(step);
-            }
-            ++state.sent_so_far;
-            if (piece.sender == rank_) {
-                sends.push_back(send_piece(piece, slot, layout, state.fingerprint));
-            }
-        }
-        for (Step& step : sends) {
-            if (!is_in_prologue) {
-                step.wait = state.packed;
-                step.needed = state.packed_so_far;
-            }
-            if (is_reused) { step.signal = state.sent; }
-            sends_.push_back(step);
+    void pack_and_send(const OutgoingPair& outgoing, const Piece& piece, SlotState& slot,
+                       bool is_first) {
+        const bool is_in_prologue = is_first && !packs_late_;
+        const uint32_t free_at = slot.so_far;
+        const PieceLayout layout =
+            layout_of(outgoing.pair, outgoing.plan, piece, outgoing.may_share);
+        const auto segments = outgoing.plan.segments_of(piece);
+        std::vector<Step> fetches;
+        uint32_t staged = 0;
+        bool stages = false; // this rank does
+        for (size_t s = 0; s < segments.size(); ++s) {
+            if (layout.repeated[s]) { continue; }
+            const Block& block = outgoing.pair.blocks[segments[s].block];
+            const uint64_t place = slot.begin + layout.positions[s];
+            const int copier = copies_.copier_of(block, segments[s].bytes, place);
+            const bool is_staged = copier != block.source;
+            staged += is_staged ? 1 : 0;
+            slot.so_far += is_in_prologue ? 0 : 1;
+            Step step{.action = is_staged ? Action::stage : Action::pack,
+                      .item = outgoing.pair.messages[block.first_message].item,
+                      .offset = segments[s].offset,
+                      .bytes = segments[s].bytes,
+                      .arena = place,
+                      .slab = place};
+            if (is_staged && copier == rank_) { fetches.push_back(fetch(step, block.source)); }
+            if (block.source != rank_) { continue; }
+            stages = stages || is_staged;
+            add_pack(step, slot, free_at, is_in_prologue);
         }
         for (Step& step : fetches) {
-            step.wait = state.staged; // which waits for what it takes to use the slot again
-            step.needed = state.staged_so_far;
+            step.wait = slot.counter; // for all that is staged, and what is packed beside
+            step.needed = slot.so_far;
+            step.signal = slot.counter;
             rest_.push_back(step);
         }
+        slot.so_far += staged;
+        if (stages) { slot.staged_until = slot.so_far; }
+        if (piece.sender == rank_) {
+            Step step = send_piece(piece, slot.begin, layout, outgoing.fingerprint);
+            if (!is_in_prologue) {
+                step.wait = slot.counter;
+                step.needed = slot.so_far;
+            }
+            step.signal = slot.counter;
+            sends_.push_back(step);
+        }
+        ++slot.so_far;
+    }
+
+    /// Of what this rank has; in a slot where others may be, up to `free_at`.
+    void add_pack(Step step, const SlotState& slot, uint32_t free_at, bool is_in_prologue) {
+        if (is_in_prologue) {
+            schedule_.prologue.push_back(step);
+            return;
+        }
+        step.signal = slot.counter;
+        if (free_at > 0) {
+            step.wait = slot.counter;
+            step.needed = free_at;
+        }
+        (step.action == Action::stage ? stages_ : rest_).push_back(step);
     }
 
     /// What another rank does with a staged segment.
-    static Step fetch(Step staged, int owner, int32_t packed) {
+    static Step fetch(Step staged, int owner) {
         staged.action = Action::fetch;
         staged.peer = owner;
-        staged.signal = packed;
         return staged;
     }
 
@@ -210,65 +217,50 @@ class Compiler {
                 receive_direct(message.source, message.item, message.bytes);
             }
         }
-        const auto windows = windows_of(plan, pair_share_, window_limit(topology_));
-        const uint64_t memory = reserve(windows);
-        IncomingState state{
-            pair, plan, pair.fingerprint(), windows.size() > 1 ? new_counter() : Step::none, {}, 0};
-        for (size_t w = 0; w < windows.size(); ++w) {
-            receive_and_unpack(state, windows[w], memory, w > 0, w + 1 < windows.size());
+        const IncomingPair incoming{pair, plan, pair.fingerprint()};
+        auto slots = begin_slots(plan, true);
+        for (size_t i = 0; i < plan.pieces().size(); ++i) {
+            const bool is_used_again = i + slots.size() < plan.pieces().size();
+            receive_and_unpack(incoming, plan.pieces()[i], slots[i % slots.size()], is_used_again);
         }
     }
 
-    /// Counts the arrivals of the i-th piece of all windows.
-    struct Arrivals {
-        int32_t counter;
-        uint32_t so_far;
-    };
-
-    struct IncomingState {
+    struct IncomingPair {
         const PairTraffic& pair;
         const Plan& plan;
         uint64_t fingerprint;
-        int32_t consumed;              ///< counts segments unpacked in all windows so far
-        std::vector<Arrivals> arrived; ///< of the i-th piece of every window
-        uint32_t consumed_so_far;
     };
 
-    void receive_and_unpack(IncomingState& state, const Window& window, uint64_t memory,
-                            bool reuses, bool is_reused) {
-        const uint32_t consumed_before = state.consumed_so_far;
-        for (size_t i = 0; i < window.slots.size(); ++i) {
-            if (i == state.arrived.size()) { state.arrived.push_back({new_counter(), 0}); }
-            Arrivals& arrivals = state.arrived[i];
-            ++arrivals.so_far;
-            const Piece& piece = state.plan.pieces()[window.first_piece + i];
-            const uint64_t slot = memory + window.slots[i];
-            if (piece.receiver == rank_) {
-                Step step{.action = Action::receive_piece,
-                          .peer = piece.sender,
-                          .bytes = piece.bytes,
-                          .arena = slot,
-                          .fingerprint = state.fingerprint,
-                          .signal = arrivals.counter};
-                if (reuses) {
-                    step.wait = state.consumed;
-                    step.needed = consumed_before;
-                }
-                receives_.push_back(step);
+    void receive_and_unpack(const IncomingPair& incoming, const Piece& piece, SlotState& slot,
+                            bool is_used_again) {
+        if (piece.receiver == rank_) {
+            Step step{.action = Action::receive_piece,
+                      .peer = piece.sender,
+                      .bytes = piece.bytes,
+                      .arena = slot.begin,
+                      .fingerprint = incoming.fingerprint,
+                      .signal = slot.counter};
+            if (slot.so_far > 0) {
+                step.wait = slot.counter;
+                step.needed = slot.so_far;
             }
-            unpack_piece(state, piece, slot, arrivals, is_reused);
+            receives_.push_back(step);
         }
+        ++slot.so_far;
+        slot.so_far += unpack_piece(incoming, piece, slot, is_used_again);
     }
 
-    void unpack_piece(IncomingState& state, const Piece& piece, uint64_t slot,
-                      const Arrivals& arrivals, bool is_reused) {
-        uint64_t position = slot + sizeof(PieceHeader);
+    /// Returns how many times the bytes of the piece are unpacked, by any rank.
+    uint32_t unpack_piece(const IncomingPair& incoming, const Piece& piece, const SlotState& slot,
+                          bool is_used_again) {
+        uint64_t position = slot.begin + sizeof(PieceHeader);
         uint32_t number = 0;
-        for (const Segment& segment : state.plan.segments_of(piece)) {
-            const Block& block = state.pair.blocks[segment.block];
+        uint32_t unpacked = 0;
+        for (const Segment& segment : incoming.plan.segments_of(piece)) {
+            const Block& block = incoming.pair.blocks[segment.block];
             for (uint32_t m = 0; m < block.messages; ++m) {
-                const Message& message = state.pair.messages[block.first_message + m];
-                ++state.consumed_so_far;
+                const Message& message = incoming.pair.messages[block.first_message + m];
+                ++unpacked;
                 if (message.destination != rank_) { continue; }
                 rest_.push_back({.action = Action::unpack,
                                  .peer = piece.sender,
@@ -276,15 +268,30 @@ class Compiler {
                                  .offset = segment.offset,
                                  .bytes = segment.bytes,
                                  .arena = position,
-                                 .piece = slot,
-                                 .fingerprint = state.fingerprint,
+                                 .piece = slot.begin,
+                                 .fingerprint = incoming.fingerprint,
                                  .segment = number,
-                                 .wait = arrivals.counter,
-                                 .needed = arrivals.so_far,
-                                 .signal = is_reused ? state.consumed : Step::none});
+                                 .wait = slot.counter,
+                                 .needed = slot.so_far,
+                                 .signal = is_used_again ? slot.counter : Step::none});
             }
             position += segment.bytes;
             ++number;
+        }
+        return unpacked;
+    }
+
+    /// MPI matches pieces of two ranks in the order in which both begin them.
+    void keep_in_order() {
+        std::map<std::pair<Action, int>, int32_t> last;
+        for (size_t i = 0; i < schedule_.steps.size(); ++i) {
+            Step& step = schedule_.steps[i];
+            if (step.action != Action::send_piece && step.action != Action::receive_piece) {
+                continue;
+            }
+            const auto [before, is_first] = last.try_emplace({step.action, step.peer}, Step::none);
+            step.after = before->second;
+            before->second = static_cast<int32_t>(i);
         }
     }
 
@@ -350,7 +357,6 @@ class Compiler {
     const Parameters& parameters_;
     const int rank_;
     const uint64_t pair_share_;
-    const uint64_t piece_limit_;
     bool packs_late_ = false;
     DeviceCopies copies_;
     Schedule schedule_;
@@ -367,7 +373,7 @@ class Compiler {
 
 uint32_t counter_limit(const Topology& topology) {
     const auto others = static_cast<uint32_t>(std::max(1, topology.nodes() - 1));
-    return others * (4 + window_limit(topology));
+    return others * 2 * slot_limit(topology);
 }
 
 uint64_t smallest_arena(const Topology& topology) {

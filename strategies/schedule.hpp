@@ -45,6 +45,7 @@ struct Step {
     int32_t wait = none; ///< counter that must have reached `needed` before the step may start
     uint32_t needed = 0;
     int32_t signal = none; ///< counter to increment when the step is done
+    int32_t after = none;  ///< a step of the list that must have begun before
 };
 
 /// First bytes of every piece.
@@ -59,8 +60,8 @@ struct PieceHeader {
 /// What one rank does in one operation. The ranks of a node share an arena (memory) and counters,
 /// all zero at the beginning. Every rank executes its prologue in any order; when all ranks of the
 /// node have done so, the steps follow, each when its counter allows, in any order but for one
-/// rule: pieces to the same peer leave in the order of the list, as do direct messages, and
-/// receives are posted likewise.
+/// rule: pieces to the same peer leave in the order of the list (`after`), as do direct messages,
+/// and receives are posted likewise.
 struct Schedule {
     /// Pack only, without waiting. Where a rank has to wait for what it packs, what leaves the node
     /// is packed by steps, so that what is there first leaves first.

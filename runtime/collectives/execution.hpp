@@ -42,7 +42,7 @@ template <class Transport> class Execution {
     /// `sends_first`: the first progress() begins sends and nothing else.
     Execution(const Schedule& schedule, Transport& transport, uint32_t call, bool sends_first)
         : schedule_(schedule), transport_(transport), call_(call), sends_first_(sends_first),
-          pending_(schedule.steps.size()) {
+          pending_(schedule.steps.size()), has_begun_(schedule.steps.size()) {
         std::iota(pending_.begin(), pending_.end(), 0U);
     }
 
@@ -94,16 +94,22 @@ template <class Transport> class Execution {
         size_t kept = 0;
         for (const uint32_t index : pending_) {
             const Step& step = schedule_.steps[index];
-            const bool must_wait =
-                step.wait != Step::none && transport_.counter(step.wait) < step.needed;
-            if (must_wait || !wanted(step)) {
+            if (must_wait(step) || !wanted(step)) {
                 pending_[kept++] = index;
                 continue;
             }
             ++advances_;
+            has_begun_[index] = true;
             begin(step, index);
         }
         pending_.resize(kept);
+    }
+
+    bool must_wait(const Step& step) const {
+        if (step.after != Step::none && !has_begun_[static_cast<size_t>(step.after)]) {
+            return true;
+        }
+        return step.wait != Step::none && transport_.counter(step.wait) < step.needed;
     }
 
     void begin(const Step& step, uint32_t index) {
@@ -213,6 +219,7 @@ template <class Transport> class Execution {
     const bool sends_first_;
     bool begun_ = false;
     std::vector<uint32_t> pending_;
+    std::vector<bool> has_begun_; ///< by step
     uint32_t under_way_ = 0;
     uint64_t advances_ = 0;
 };

@@ -1,5 +1,4 @@
 #include "strategies/device_copies.hpp"
-#include "strategies/piece_layout.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,12 +37,11 @@ struct Node {
     /// The bytes that each rank copies if all travel in parts of so many.
     std::vector<uint64_t> copied(DeviceCopies& copies) const {
         std::vector<uint64_t> bytes(4);
-        copies.begin_pair();
-        copies.begin_window();
+        uint64_t place = 0;
         for (const Block& block : traffic.outgoing.front().blocks) {
             for (uint64_t offset = 0; offset < block.bytes; offset += part) {
-                const auto copier = copies.part_of(block, part).copier;
-                bytes.at(static_cast<size_t>(copier)) += part;
+                bytes.at(static_cast<size_t>(copies.copier_of(block, part, place))) += part;
+                place += part;
             }
         }
         return bytes;
@@ -67,29 +65,25 @@ TEST(DeviceCopies, RanksThatHaveAsMuchCopyTheirOwn) {
     }
     DeviceCopies copies(node.traffic, node.parameters);
     EXPECT_EQ(node.copied(copies), std::vector<uint64_t>(4, 8 * part));
-    EXPECT_EQ(copies.part_of(node.traffic.outgoing.front().blocks[2], part).copier, 2);
+    EXPECT_EQ(copies.copier_of(node.traffic.outgoing.front().blocks[2], part, 0), 2);
 }
 
 TEST(DeviceCopies, OnlyReadersHelpAndOnlyAsFarAsThereIsRoom) {
     Node node({40 * part, 0, 0, 0});
-    node.share(0, 3 * aligned_slot(part), {2});
+    node.share(0, 3 * part, {2});
     DeviceCopies copies(node.traffic, node.parameters);
     EXPECT_EQ(node.copied(copies), (std::vector<uint64_t>{37 * part, 0, 3 * part, 0}));
-    // The next window has the same room, the next pair none.
-    copies.begin_window();
+    // The same place again has room again.
     const Block& block = node.traffic.outgoing.front().blocks.front();
-    EXPECT_EQ(copies.part_of(block, part).copier, 2);
-    EXPECT_EQ(copies.part_of(block, part).slab, aligned_slot(part));
-    copies.begin_pair();
-    copies.begin_window();
-    EXPECT_EQ(copies.part_of(block, part).copier, 0);
+    EXPECT_EQ(copies.copier_of(block, part, 2 * part), 2);
+    EXPECT_EQ(copies.copier_of(block, part, 2 * part + 1), 0);
 }
 
 TEST(DeviceCopies, SmallMessagesAreTheirOwners) {
     Node node({100, 0, 0, 0});
     node.share(0, slab_bytes, {1, 2, 3});
     DeviceCopies copies(node.traffic, node.parameters);
-    EXPECT_EQ(copies.part_of(node.traffic.outgoing.front().blocks.front(), 10).copier, 0);
+    EXPECT_EQ(copies.copier_of(node.traffic.outgoing.front().blocks.front(), 10, 0), 0);
 }
 
 TEST(DeviceCopies, ByOwnersIfThatIsWanted) {

@@ -139,6 +139,9 @@ void RandomCase::draw_costs(Random& random) {
     costs.node_per_byte = price() * 1e-2;
     costs.copy_per_byte = price() * 1e-2;
     costs.flag = price();
+    costs.devices.are_used = chance(random, 50);
+    costs.devices.to_host.per_byte = price() * 1e-2;
+    costs.devices.to_device.per_byte = price() * 1e-2;
 }
 
 void RandomCase::draw_parameters(Random& random) {
