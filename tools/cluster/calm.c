@@ -16,7 +16,9 @@
 //   CALM_OFF=1                     do nothing
 //   CALM_SPIN=10                   fruitless polls that only yield, before the first sleep
 //   CALM_SLEEP_US=20               first sleep; doubles with each further fruitless poll
-//   CALM_SLEEP_MAX_US=200          longest sleep; 0: only yield
+//   CALM_SLEEP_MAX_US=200          longest sleep; 0: only yield. With Open MPI longer by default
+//                                  where more than eight ranks share a core: what wakes up mostly
+//                                  finds nothing, and takes the time of those who work
 //   CALM_PROCESS_MAPPING           see calm_pmi.c
 #include "calm.h"
 
@@ -86,6 +88,14 @@ static long number_from_environment(const char* name, long otherwise) {
     return text && *text ? strtol(text, NULL, 10) : otherwise;
 }
 
+// MPICH's ranks find more when they wake up, and gain nothing by longer sleeps.
+static long longest_sleep_us(void) {
+    long ranks = number_from_environment("OMPI_COMM_WORLD_SIZE", 1);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long time = cores > 0 ? 25 * ranks / cores : 200;
+    return time < 200 ? 200 : time > 1000 ? 1000 : time;
+}
+
 __attribute__((constructor)) static void initialize(void) {
     if (real.epoll_wait) return; // an earlier constructor already called one of our functions
     real.sched_yield = (int (*)(void))calm_next("sched_yield");
@@ -95,7 +105,7 @@ __attribute__((constructor)) static void initialize(void) {
     settings.spin = number_from_environment("CALM_SPIN", 10);
     settings.sleep_us = number_from_environment("CALM_SLEEP_US", 20);
     if (settings.sleep_us < 1) settings.sleep_us = 1;
-    settings.sleep_max_us = number_from_environment("CALM_SLEEP_MAX_US", 200);
+    settings.sleep_max_us = number_from_environment("CALM_SLEEP_MAX_US", longest_sleep_us());
     // The default slack of 50 us would more than triple the first sleep.
     if (settings.is_rank) prctl(PR_SET_TIMERSLACK, 1000UL);
 }
