@@ -6,13 +6,14 @@
 // spoilt until then (stream.cpp); those of memory that is not pinned are counted.
 //
 // GPU_STAND_IN="ALPHA BETA ALPHA BETA" makes copies take that time (seconds, seconds per byte; host
-// to device first). As on a device with one copy engine, copies of several processes follow one
-// another. GPU_STAND_IN_WITHOUT=RANK: that rank has no device. GPU_STAND_IN_OPEN=1: programs reach
-// the memory, so that any MPI can send from it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th
-// call of that function fails, of those for which the test allows it; with
-// GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often events have to be asked for.
-// GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned. GPU_STAND_IN_KERNELS: see
-// kernels.cpp.
+// to device first). A device has a copy engine for each direction, which the processes of a node
+// share: their copies follow one another, those in the other direction go on meanwhile (see
+// copy_engine.cpp). Kernels and copies within a device take none. GPU_STAND_IN_WITHOUT=RANK: that
+// rank has no device. GPU_STAND_IN_OPEN=1: programs reach the memory, so that any MPI can send from
+// it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th call of that function fails, of those for
+// which the test allows it; with GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often
+// events have to be asked for. GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned.
+// GPU_STAND_IN_KERNELS: see kernels.cpp.
 
 #include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
@@ -271,9 +272,11 @@ DRIVER cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
     int code = success;
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
-    const std::lock_guard lock(driver_mutex());
-    end_copies();
-    copy_as_a_device(0, reached, from, bytes);
+    {
+        const std::lock_guard lock(driver_mutex());
+        end_copies();
+    }
+    copy_now(to_device, reached, static_cast<const char*>(from), bytes);
     return code;
 }
 DRIVER cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
@@ -284,7 +287,7 @@ DRIVER cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t byte
     char* const reached = reach(to, bytes, &code);
     if (reached == nullptr) { return code; }
     const std::lock_guard lock(driver_mutex());
-    return begin_copy(stream, 0, reached, static_cast<const char*>(from), bytes);
+    return begin_copy(stream, to_device, reached, static_cast<const char*>(from), bytes);
 }
 DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
@@ -294,7 +297,7 @@ DRIVER cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, voi
     const char* const reached = reach(from, bytes, &code);
     if (reached == nullptr) { return code; }
     const std::lock_guard lock(driver_mutex());
-    return begin_copy(stream, 1, static_cast<char*>(to), reached, bytes);
+    return begin_copy(stream, to_host, static_cast<char*>(to), reached, bytes);
 }
 DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
     MAY_FAIL
@@ -314,7 +317,7 @@ DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     NEVER_IN_CAPTURE
     int code = success;
     const char* const reached = reach(from, bytes, &code);
-    if (reached != nullptr) { copy_as_a_device(1, to, reached, bytes); }
+    if (reached != nullptr) { copy_now(to_host, static_cast<char*>(to), reached, bytes); }
     return code;
 }
 namespace {

@@ -20,6 +20,7 @@ int cuMemAllocManaged(std::uint64_t* address, std::size_t bytes, unsigned flags)
 int cuMemFree_v2(std::uint64_t address);
 int cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes);
 int cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes);
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream);
 
 /// Memory of a pool: it has no context of its own.
 int stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, int device);
@@ -40,6 +41,7 @@ struct StandInCounts {
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;
+    std::uint64_t streams;         ///< created, in contexts that are there still
     std::uint64_t pinned;          ///< pieces of memory
     std::uint64_t pinned_and_gone; ///< of those, unmapped
     std::uint64_t modules;         ///< loaded, in contexts that are there still

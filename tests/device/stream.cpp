@@ -1,8 +1,9 @@
 // Copies that happen late: at the end of the stream that somebody waits for, or of an event. An
-// event is ready when it has been asked for some times, which dice tell. Streams know nothing of
-// each other, and every thread has one of its own in every context. A copy from or to memory of the
-// host that is partly pinned, or pinned in two parts, is refused; one with memory that is not
-// pinned may be over at once, or as late as others: machines differ.
+// event is ready when it has been asked for some times, which dice tell; where copies take time,
+// when that is over. Streams know nothing of each other unless they are told to wait for an event,
+// and every thread has one of its own in every context, which follows the default one. A copy from
+// or to memory of the host that is partly pinned, or pinned in two parts, is refused; one with
+// memory that is not pinned may be over at once, or as late as others: machines differ.
 
 #include "tests/device/stream.hpp"
 
@@ -10,59 +11,60 @@
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
 #include "tests/device/pinned.hpp"
+#include "tests/device/stream_queue.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <random>
-#include <set>
 #include <utility>
-#include <vector>
 
 namespace {
 
 constexpr std::uintptr_t stream_of_thread = 2;
 
-std::set<std::uintptr_t>& created_streams() {
-    static auto* const all = new std::set<std::uintptr_t>;
+/// And their contexts.
+std::map<std::uintptr_t, const void*>& created_streams() {
+    static auto* const all = new std::map<std::uintptr_t, const void*>;
     return *all;
 }
 
-struct Copy {
-    std::size_t direction = 0;
-    char* to = nullptr;
-    const char* from = nullptr; ///< nullptr: `read`
-    std::size_t bytes = 0;
-    std::vector<char> read;     ///< of a source that is not pinned
-    std::function<void()> work; ///< instead of all that: of a kernel
-    std::function<bool(const char*, std::size_t)> touches;
-};
-struct Stream {
-    std::deque<Copy> under_way;
-    std::uint64_t begun = 0; ///< copies of all times
-    std::uint64_t ended = 0;
-};
 using Name = std::pair<std::uintptr_t, void*>; ///< and its context
-std::map<Name, Stream>& streams() {
-    static auto* const all = new std::map<Name, Stream>;
+std::map<Name, StreamQueue>& streams() {
+    static auto* const all = new std::map<Name, StreamQueue>;
     return *all;
+}
+
+void wait_in(StreamQueue& stream, StreamQueue& awaited, std::uint64_t copies) {
+    Copy wait;
+    wait.awaited = &awaited;
+    wait.awaited_copies = copies;
+    stream.add(std::move(wait));
+}
+
+/// As all do that are not made not to.
+void follow_default_stream(StreamQueue& stream) {
+    const auto found = streams().find({0, current_context()});
+    if (found == streams().end() || found->second.under_way().empty()) { return; }
+    wait_in(stream, found->second, found->second.begun());
 }
 
 /// Of the handle, as this thread means it.
-Stream& find_stream(const void* handle) {
+StreamQueue& find_stream(const void* handle) {
     static thread_local const char thread = 0;
     const bool is_of_thread = reinterpret_cast<std::uintptr_t>(handle) == stream_of_thread;
     const void* const name = is_of_thread ? &thread : handle;
-    return streams()[{reinterpret_cast<std::uintptr_t>(name), current_context()}];
+    StreamQueue& found = streams()[{reinterpret_cast<std::uintptr_t>(name), current_context()}];
+    if (is_of_thread) { follow_default_stream(found); }
+    return found;
 }
 
 struct Event {
     void* context = nullptr;
-    Stream* stream = nullptr; ///< nullptr: it has not been recorded
-    std::uint64_t copies = 0; ///< that had begun there by then
-    int asked_in_vain = 0;    ///< times left
+    StreamQueue* stream = nullptr; ///< nullptr: it has not been recorded
+    std::uint64_t copies = 0;      ///< that had begun there by then
+    int asked_in_vain = 0;         ///< times left
 };
 std::map<void*, Event>& events() {
     static auto* const all = new std::map<void*, Event>;
@@ -87,21 +89,8 @@ int throw_dice(int most) {
     return std::uniform_int_distribution<int>(0, most)(random);
 }
 
-void run(const Copy& copy) {
-    if (copy.work) { return copy.work(); }
-    const char* const from = copy.from != nullptr ? copy.from : copy.read.data();
-    copy_as_a_device(copy.direction, copy.to, from, copy.bytes);
-}
-
-void end_copies_up_to(Stream& stream, std::uint64_t last) {
-    for (; stream.ended < last; ++stream.ended) {
-        run(stream.under_way.front());
-        stream.under_way.pop_front();
-    }
-}
-
 void end_copies(const Event& event) {
-    if (event.stream != nullptr) { end_copies_up_to(*event.stream, event.copies); }
+    if (event.stream != nullptr) { event.stream->end_up_to(event.copies); }
 }
 
 bool meet(const char* begin, std::size_t bytes, const char* other, std::size_t others) {
@@ -112,42 +101,70 @@ bool meet(const char* begin, std::size_t bytes, const char* other, std::size_t o
 
 bool is_a_stream(const void* stream) {
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
-    return number == 0 || number == stream_of_thread || created_streams().contains(number);
+    if (number == 0 || number == stream_of_thread) { return true; }
+    const auto found = created_streams().find(number);
+    return found != created_streams().end() && found->second == current_context();
 }
 
 DRIVER cuStreamCreate(void** stream, unsigned flags) {
     static std::uintptr_t next = 0x1000;
+    MAY_FAIL
     const std::lock_guard lock(driver_mutex());
-    if (current_context() == nullptr || flags > 1) { return invalid_value; }
-    created_streams().insert(++next);
+    // Those that wait for the default stream are not needed by anybody.
+    if (current_context() == nullptr || flags != 1) { return invalid_value; }
+    created_streams()[++next] = current_context();
     *stream = reinterpret_cast<void*>(next);
     return success;
 }
 DRIVER cuStreamDestroy_v2(void* stream) {
+    MAY_FAIL
     const std::lock_guard lock(driver_mutex());
-    const bool was_there = created_streams().erase(reinterpret_cast<std::uintptr_t>(stream)) == 1;
-    return was_there ? success : invalid_value;
+    const auto number = reinterpret_cast<std::uintptr_t>(stream);
+    if (!is_a_stream(stream) || !created_streams().contains(number)) { return invalid_handle; }
+    StreamQueue& of = find_stream(stream);
+    of.end_up_to(of.begun());
+    created_streams().erase(number);
+    return success;
+}
+DRIVER cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+    MAY_FAIL
+    const std::lock_guard lock(driver_mutex());
+    const Event* const found = find_event(event);
+    if (found == nullptr || !is_a_stream(stream) || flags != 0) { return invalid_handle; }
+    StreamQueue& of = find_stream(stream);
+    if (found->stream != nullptr && found->stream != &of) {
+        wait_in(of, *found->stream, found->copies);
+    }
+    return success;
 }
 
 int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes) {
-    const bool is_to_device = direction == 0;
+    const bool is_to_device = direction == to_device;
     const Reach reach =
         direction == within_device ? Reach::all : reach_of(is_to_device ? from : to, bytes);
     if (reach == Reach::part) { return invalid_value; }
-    Copy copy{direction, to, from, bytes, {}, {}, {}};
+    Copy copy{
+        .direction = direction, .device = current_device(), .to = to, .from = from, .bytes = bytes};
     const bool is_unpinned = reach == Reach::none;
     counts().unpinned += is_unpinned ? 1 : 0;
-    const bool is_at_once = is_unpinned && throw_dice(1) == 0;
-    Stream& of = find_stream(stream);
+    const bool is_at_once = is_unpinned && (copies_take_time() || throw_dice(1) == 0);
+    StreamQueue& of = find_stream(stream);
     if (is_at_once && is_to_device) {
         copy.read.assign(from, from + bytes);
         copy.from = nullptr;
     }
     std::memset(to, 0xab, bytes);
-    of.under_way.push_back(std::move(copy));
-    ++of.begun;
-    if (is_at_once && !is_to_device) { end_copies_up_to(of, of.begun); }
+    of.add(std::move(copy));
+    const bool is_waited_for = is_at_once && (!is_to_device || copies_take_time());
+    if (is_waited_for) { of.end_up_to(of.begun()); }
     return success;
+}
+
+void copy_now(std::size_t direction, char* to, const char* from, std::size_t bytes) {
+    if (copies_take_time()) {
+        wait_until(reserve_engine(current_device(), direction, bytes, now()));
+    }
+    std::memcpy(to, from, bytes);
 }
 
 void begin_work(void* stream, std::function<void()> work,
@@ -155,18 +172,16 @@ void begin_work(void* stream, std::function<void()> work,
     Copy copy;
     copy.work = std::move(work);
     copy.touches = std::move(touches);
-    Stream& of = find_stream(stream);
-    of.under_way.push_back(std::move(copy));
-    ++of.begun;
+    find_stream(stream).add(std::move(copy));
 }
 
 void end_copies() {
-    for (auto& [name, stream] : streams()) { end_copies_up_to(stream, stream.begun); }
+    for (auto& [name, stream] : streams()) { stream.end_up_to(stream.begun()); }
 }
 
 bool is_being_copied(const char* begin, std::size_t bytes) {
     for (const auto& [name, stream] : streams()) {
-        for (const Copy& copy : stream.under_way) {
+        for (const Copy& copy : stream.under_way()) {
             if (copy.touches && copy.touches(begin, bytes)) { return true; }
             const bool is_read = copy.from != nullptr && meet(copy.from, copy.bytes, begin, bytes);
             if (is_read || meet(copy.to, copy.bytes, begin, bytes)) { return true; }
@@ -177,11 +192,13 @@ bool is_being_copied(const char* begin, std::size_t bytes) {
 
 void count_streams(StandInCounts& counts) {
     counts.events = events().size();
-    for (const auto& [name, stream] : streams()) { counts.under_way += stream.under_way.size(); }
+    counts.streams = created_streams().size();
+    for (const auto& [name, stream] : streams()) { counts.under_way += stream.under_way().size(); }
 }
 
 void forget_copies(const Context* context) {
     std::erase_if(events(), [&](const auto& one) { return one.second.context == context; });
+    std::erase_if(created_streams(), [&](const auto& one) { return one.second == context; });
     std::erase_if(streams(), [&](const auto& one) { return one.first.second == context; });
 }
 
@@ -190,8 +207,8 @@ DRIVER cuStreamSynchronize(void* stream) {
     UNSAFE_IN_CAPTURE
     const std::lock_guard lock(driver_mutex());
     if (current_context() == nullptr || !is_a_stream(stream)) { return invalid_context; }
-    Stream& found = find_stream(stream);
-    end_copies_up_to(found, found.begun);
+    StreamQueue& found = find_stream(stream);
+    found.end_up_to(found.begun());
     return success;
 }
 DRIVER cuEventCreate(void** event, unsigned /*flags*/) {
@@ -208,8 +225,8 @@ DRIVER cuEventRecord(void* event, void* stream) {
     Event* const found = find_event(event);
     if (found == nullptr || !is_a_stream(stream)) { return invalid_handle; }
     found->stream = &find_stream(stream);
-    found->copies = found->stream->begun;
-    found->asked_in_vain = throw_dice(5);
+    found->copies = found->stream->begun();
+    found->asked_in_vain = copies_take_time() ? 0 : throw_dice(5);
     return success;
 }
 DRIVER cuEventQuery(void* event) {
@@ -218,6 +235,9 @@ DRIVER cuEventQuery(void* event) {
     const std::lock_guard lock(driver_mutex());
     Event* const found = find_event(event);
     if (found == nullptr) { return invalid_handle; }
+    if (copies_take_time() && found->stream != nullptr) {
+        return found->stream->has_ended(found->copies) ? success : not_ready;
+    }
     if (found->asked_in_vain-- > 0) { return not_ready; }
     end_copies(*found);
     return success;

@@ -8,9 +8,11 @@
 // Copies in streams. With the lock of the driver.
 
 bool is_a_stream(const void* stream);
-/// Spoils the target. `direction` as of copy_as_a_device(). What it returns is the driver's answer.
+/// Spoils the target. `direction` as in copy_engine.hpp. What it returns is the driver's answer.
 int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes);
-/// The same for what a kernel does. `touches`: some of these bytes.
+/// Waits for it, which may be done without the lock.
+void copy_now(std::size_t direction, char* to, const char* from, std::size_t bytes);
+/// The same as begin_copy() for what a kernel does. `touches`: some of these bytes.
 void begin_work(void* stream, std::function<void()> work,
                 std::function<bool(const char*, std::size_t)> touches);
 /// All that were begun, of all streams.
