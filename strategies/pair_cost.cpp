@@ -1,5 +1,6 @@
 #include "strategies/pair_cost.hpp"
 
+#include "strategies/piece_layout.hpp"
 #include "strategies/schedule.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@ namespace nodeaware {
 
 PairCost::PairCost(const PairTraffic& pair, const Costs& costs, WithoutCopies /*tag*/)
     : pair_(pair), costs_(costs), partners_(pair.topology->nodes() - 1),
+      largest_piece_(best_overlapping(pair.bytes(), costs)),
       sending_(ranks_on(pair.source_node), costs),
       receiving_(ranks_on(pair.destination_node), costs),
       from_devices_(costs.devices.are_used ? ranks_on(pair.source_node) : 0, costs.devices.to_host),
@@ -48,13 +50,17 @@ void PairCost::add_direct(const Message& message) {
 }
 
 void PairCost::add_piece(int sender, int receiver, uint64_t bytes) {
-    add_message(sender, receiver, bytes + sizeof(PieceHeader));
+    const uint64_t parts = std::max<uint64_t>(1, parts_of(bytes));
+    for (uint64_t i = 0; i < parts; ++i) {
+        add_message(sender, receiver, bytes / parts + sizeof(PieceHeader));
+    }
     copied_ += static_cast<double>(bytes);
     has_pieces_ = true;
 }
 
 void PairCost::add_segments(const Block& block, double segments, uint64_t bytes) {
     if (!is_copied_alone(block.bytes)) { return; }
+    segments = std::max(segments, static_cast<double>(parts_of(bytes)));
     from_devices_.add(local_of(block.source), segments, bytes);
     for (uint32_t i = 0; i < block.messages; ++i) {
         const Message& message = pair_.messages[block.first_message + i];
@@ -82,9 +88,12 @@ double PairCost::own_steps() const {
 }
 
 double PairCost::seconds() const {
-    return std::max(sending_.latency(partners_), receiving_.latency(partners_)) +
-           std::max(sending_.transfer(partners_), receiving_.transfer(partners_)) + own_steps() +
-           from_devices_.seconds(partners_) + to_devices_.seconds(partners_);
+    const double network = std::max(sending_.latency(partners_), receiving_.latency(partners_)) +
+                           std::max(sending_.transfer(partners_), receiving_.transfer(partners_));
+    const CopyLoad::Seconds from = from_devices_.seconds(partners_);
+    const CopyLoad::Seconds to = to_devices_.seconds(partners_);
+    return from.alone + std::max({network, from.overlapped, to.overlapped}) + to.alone +
+           own_steps();
 }
 
 double PairCost::seconds_of_mpi(const PairTraffic& pair, const Costs& costs) {

@@ -8,8 +8,8 @@ namespace nodeaware {
 
 /// Adds up what the messages of a pair cost: see forecast(). Where devices are used, also the
 /// copies between them and the host: all that is small (DeviceCosts::copied_together) is copied at
-/// once by each rank, what is larger by itself for each segment, and not at all where it goes
-/// straight to its destination and MPI is device-aware.
+/// once by each rank, what is larger by itself for each segment, while others travel, and not at
+/// all where it goes straight to its destination and MPI is device-aware.
 class PairCost {
   public:
     PairCost(const PairTraffic& pair, const Costs& costs);
@@ -39,11 +39,16 @@ class PairCost {
     size_t ranks_on(int node) const { return static_cast<size_t>(pair_.topology->ranks_on(node)); }
     int local_of(int rank) const { return pair_.topology->local_of(rank); }
     void add_message(int sender, int receiver, uint64_t bytes);
+    /// What cut_for_slots() makes of so many bytes, where the arena has room for them.
+    uint64_t parts_of(uint64_t bytes) const {
+        return largest_piece_ == 0 ? 1 : (bytes + largest_piece_ - 1) / largest_piece_;
+    }
     double own_steps() const;
 
     const PairTraffic& pair_;
     const Costs& costs_;
     int partners_;
+    uint64_t largest_piece_;
     NodeLoad sending_;
     NodeLoad receiving_;
     CopyLoad from_devices_;

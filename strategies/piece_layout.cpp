@@ -28,7 +28,8 @@ Slots with_count(const Plan& plan, size_t count) {
     return slots;
 }
 
-/// Of `bytes` in all.
+} // namespace
+
 uint64_t best_overlapping(uint64_t bytes, const Costs& costs) {
     if (!costs.devices.are_used) { return bytes; }
     const ProtocolCosts& network = costs.protocols.back();
@@ -37,8 +38,6 @@ uint64_t best_overlapping(uint64_t bytes, const Costs& costs) {
     const double best = std::sqrt(static_cast<double>(bytes) * latency / copies);
     return best < static_cast<double>(bytes) ? static_cast<uint64_t>(best) : bytes;
 }
-
-} // namespace
 
 Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs) {
     uint64_t bytes = 0;

@@ -28,13 +28,16 @@ struct Slots {
 /// As many slots as `share` bytes have room for, at most `most`. No piece is larger than the share.
 Slots slots_of(const Plan& plan, uint64_t share, uint32_t most);
 
-/// The plan with its pieces cut to what fits into slots of `share` bytes; where not all of them
-/// have room there at once, so that two have: one is filled or emptied while the other travels.
-/// Memory of devices is cut further, so that pieces are copied at one end while others cross the
-/// network, and at the other end while more come: for B bytes of a pair in pieces of L, T = (B/L)
-/// alpha + L (beta_D2H + beta_H2D) + what the network takes anyhow, least for L = sqrt(B alpha /
-/// (beta_D2H + beta_H2D)). Memory of the host is not: it is copied so much faster than it travels
-/// that the messages cost more.
+/// Largest piece (bytes) in which memory of devices should travel, of `bytes` between two nodes: so
+/// that pieces are copied at one end while others cross the network, and at the other end while
+/// more come. For B bytes in pieces of L, T = (B/L) alpha + L (beta_D2H + beta_H2D) + what the
+/// network takes anyhow, least for L = sqrt(B alpha / (beta_D2H + beta_H2D)). Memory of the host
+/// need not be cut: it is copied so much faster than it travels that the messages cost more.
+uint64_t best_overlapping(uint64_t bytes, const Costs& costs);
+
+/// The plan with its pieces cut to that, and to what fits into slots of `share` bytes; where not
+/// all of them have room there at once, so that two have: one is filled or emptied while the other
+/// travels.
 Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs);
 
 /// Where the segments of a piece lie, counted from its header, as the sender packs them.
