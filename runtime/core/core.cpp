@@ -8,6 +8,7 @@
 #include "runtime/device/driver.hpp"
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/device/own_streams.hpp"
 #include "runtime/device/slabs.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
@@ -178,6 +179,7 @@ void stop() {
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
     device::list_kernel::unload();
+    device::own_streams::close();
     mpi.Group_free(&library->world.group);
     delete library;
     library = nullptr;

@@ -47,6 +47,7 @@ const char* Driver::load(bool is_loaded_only) {
     look_for(open_memory, "cuIpcOpenMemHandle_v2");
     look_for(close_memory, "cuIpcCloseMemHandle");
     find(error_string, "cuGetErrorString");
+    look_for(stream_wait_event, "cuStreamWaitEvent");
     look_for(context_number, "cuCtxGetId");
     look_for(module_load, "cuModuleLoadData");
     look_for(module_unload, "cuModuleUnload");

@@ -52,6 +52,9 @@ struct Driver {
     int (*export_memory)(void* handle, uint64_t address) = nullptr;
     int (*open_memory)(uint64_t* address, MemoryHandle handle, unsigned flags) = nullptr;
     int (*close_memory)(uint64_t address) = nullptr;
+    /// The stream goes on when the event, as it has been recorded by now, is over. A driver may
+    /// have none.
+    int (*stream_wait_event)(void* stream, void* event, unsigned flags) = nullptr;
     int (*error_string)(int code, const char** text) = nullptr;
     // Kernels; nullptr where a driver has no such function. No two contexts of a process have the
     // same number, though they may have the same address, one after the other.

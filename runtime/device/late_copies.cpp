@@ -7,15 +7,6 @@
 
 namespace nodeaware::device {
 
-namespace {
-
-bool share_a_context(const Place& place, const Place& other) {
-    return place.context == other.context && place.current == other.current &&
-           place.ordinal == other.ordinal;
-}
-
-} // namespace
-
 LateCopies::~LateCopies() {
     try {
         finish();
@@ -27,11 +18,13 @@ void LateCopies::add(const Place& place, const Copy& wanted, uint32_t number) {
     const Span on_device{copy.direction == Direction::to_host ? copy.from : copy.to, copy.bytes};
     copy.is_for_kernels = place.is_for_kernels && copy.direction != Direction::within_device &&
                           (copy.runs != nullptr || place.holds(on_device));
+    const bool is_to_device = copy.direction == Direction::to_device;
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
-        return !group.has_begun && group.bytes < many_bytes && share_a_context(group.place, place);
+        return !group.has_begun && group.bytes < many_bytes &&
+               share_a_stream(group, place, is_to_device);
     });
     if (found == groups_.end()) {
-        groups_.push_back({place, {copy}, {number}, copy.bytes});
+        groups_.push_back({place, is_to_device, {copy}, {number}, copy.bytes});
         return;
     }
     Group& group = *found;
@@ -48,6 +41,13 @@ void LateCopies::add(const Place& place, const Copy& wanted, uint32_t number) {
         group.place = place;
     }
     group.bytes += copy.bytes;
+}
+
+/// Those of a context, if it can have streams for each direction.
+bool LateCopies::share_a_stream(const Group& group, const Place& place, bool is_to_device) {
+    const Place& other = group.place;
+    return group.is_to_device == is_to_device && place.context == other.context &&
+           place.current == other.current && place.ordinal == other.ordinal;
 }
 
 /// Of the last copy of the group, on both sides. An old driver does not tell allocations apart.
@@ -108,6 +108,7 @@ void LateCopies::begin(Group& group) {
     };
     guarded([&] {
         Copies copies(group.place);
+        copies.use_own_stream(group.is_to_device ? Direction::to_device : Direction::to_host);
         guarded([&] {
             for (const Copy& copy : group.copies) { begin_one(copies, group, copy); }
             group.submission.begin(copies);
@@ -121,11 +122,13 @@ void LateCopies::begin(Group& group) {
     group.is_over = group.event == nullptr;
 }
 
-/// Streams go on in their order: of those that are not over, only the first is asked for.
+/// Streams go on in their order, and so do most groups in one context and direction (threads have
+/// streams of their own where there is no other): of those that are not over, only the first is
+/// asked for.
 bool LateCopies::is_behind_another(size_t group) const {
     const auto end = groups_.begin() + static_cast<ptrdiff_t>(group);
     return std::any_of(groups_.begin(), end, [&](const Group& other) {
-        return share_a_context(other.place, groups_[group].place);
+        return share_a_stream(other, groups_[group].place, groups_[group].is_to_device);
     });
 }
 

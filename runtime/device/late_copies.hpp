@@ -11,8 +11,9 @@
 namespace nodeaware::device {
 
 /// Copies from and to memory of devices that end later. Those of one context that come between two
-/// looks go to its stream together, with an event behind them that tells the end of all, and one
-/// more wherever there are many bytes, so that what comes first can be used meanwhile.
+/// looks go to a stream together, those to the device and all others each to one of their own, with
+/// an event behind them that tells the end of all, and one more wherever there are many bytes, so
+/// that what comes first can be used meanwhile.
 class LateCopies {
   public:
     using Direction = device::Direction;
@@ -70,6 +71,7 @@ class LateCopies {
     /// Copies that begin and end together.
     struct Group {
         Place place; ///< of the last copy; all are in one context
+        bool is_to_device = false;
         std::vector<Copy> copies;
         std::vector<uint32_t> numbers;
         uint64_t bytes = 0;
@@ -81,6 +83,7 @@ class LateCopies {
 
     static constexpr uint64_t many_bytes = 1 << 20;
 
+    static bool share_a_stream(const Group& group, const Place& place, bool is_to_device);
     static bool continues(const Group& group, const Place& place, const Copy& copy);
     static void begin_one(Copies& copies, Group& group, Copy copy);
     static void begin_run(Copies& copies, Group& group, Copy copy);

@@ -1,5 +1,6 @@
 #include "runtime/device/list_kernel.hpp"
 
+#include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/host_memory.hpp"
 #include "runtime/device/list_copy_ptx.hpp"
@@ -19,20 +20,17 @@ namespace nodeaware::device::list_kernel {
 
 namespace {
 
-constexpr int capture_mode_relaxed = 2; // of cuda.h
-
 std::atomic<bool> may_be_used = true;
 
 struct Loaded {
     void* module = nullptr;
     void* kernel = nullptr; ///< nullptr: it does not work here
-    void* context = nullptr;
 };
 
 /// By the number of the context: one that is made anew is not taken for the one before.
 struct All {
     std::mutex mutex;
-    std::map<unsigned long long, Loaded> loaded;
+    std::map<ContextNumber, Loaded> loaded;
 };
 All& all() {
     static auto* const kernels = new All;
@@ -133,16 +131,12 @@ std::string load(Copies& copies, Loaded& loaded) {
 /// nullptr: there is none that works.
 void* find(Copies& copies) {
     if (!is_possible()) { return nullptr; }
-    void* context = nullptr;
-    unsigned long long number = 0;
-    if (driver()->context_get(&context) != 0 || driver()->context_number(context, &number) != 0) {
-        return nullptr;
-    }
+    const auto number = number_of_current_context();
+    if (!number.has_value()) { return nullptr; }
     All& kernels = all();
     const std::lock_guard lock(kernels.mutex);
-    const auto [found, is_new] = kernels.loaded.try_emplace(number);
+    const auto [found, is_new] = kernels.loaded.try_emplace(*number);
     if (is_new) {
-        found->second.context = context;
         const std::string why = load(copies, found->second);
         if (!why.empty()) { say(why); }
     }
@@ -150,36 +144,14 @@ void* find(Copies& copies) {
 }
 
 void refuse(const char* why) {
-    void* context = nullptr;
-    unsigned long long number = 0;
-    if (driver()->context_get(&context) == 0 && driver()->context_number(context, &number) == 0) {
+    const auto number = number_of_current_context();
+    if (number.has_value()) {
         All& kernels = all();
         const std::lock_guard lock(kernels.mutex);
-        const auto found = kernels.loaded.find(number);
+        const auto found = kernels.loaded.find(*number);
         if (found != kernels.loaded.end()) { found->second.kernel = nullptr; }
     }
     say(why);
-}
-
-/// In the primary context of a device, if it is there: of others nobody knows whether they are.
-void unload_in(int device, std::map<unsigned long long, Loaded>& loaded) {
-    const Driver& known = *driver();
-    unsigned flags = 0;
-    int is_active = 0;
-    void* context = nullptr;
-    if (known.context_state(device, &flags, &is_active) != 0 || is_active == 0 ||
-        known.context_retain(&context, device) != 0) {
-        return;
-    }
-    unsigned long long number = 0;
-    const bool has_number = known.context_number(context, &number) == 0;
-    const auto found = has_number ? loaded.find(number) : loaded.end();
-    const bool is_there = found != loaded.end() && found->second.module != nullptr;
-    if (is_there && known.context_push(context) == 0) {
-        known.module_unload(found->second.module);
-        known.context_pop(&context);
-    }
-    known.context_release(device);
 }
 
 } // namespace
@@ -221,17 +193,12 @@ void unload() {
     All& kernels = all();
     const std::lock_guard lock(kernels.mutex);
     if (kernels.loaded.empty()) { return; }
-    const Driver& known = *driver();
-    int mode = capture_mode_relaxed;
-    known.capture_mode(&mode);
-    int count = 0;
-    if (known.device_count(&count) != 0) { count = 0; }
-    for (int ordinal = 0; ordinal < count; ++ordinal) {
-        int device = 0;
-        if (known.device_get(&device, ordinal) == 0) { unload_in(device, kernels.loaded); }
-    }
+    in_each_primary_context([&](ContextNumber number) {
+        const auto found = kernels.loaded.find(number);
+        const bool is_there = found != kernels.loaded.end() && found->second.module != nullptr;
+        if (is_there) { driver()->module_unload(found->second.module); }
+    });
     kernels.loaded.clear();
-    known.capture_mode(&mode);
 }
 
 } // namespace nodeaware::device::list_kernel

@@ -2,6 +2,7 @@
 
 #include "runtime/device/driver.hpp"
 #include "runtime/device/mpi_support.hpp"
+#include "runtime/device/own_streams.hpp"
 #include "runtime/job/device_counts.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/ranges.hpp"
@@ -12,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace nodeaware::device {
 
@@ -132,7 +134,7 @@ Place locate(const void* address) {
 
 /// What streams record is not concerned; if that cannot be said, it goes without saying as long as
 /// none does.
-Copies::Copies(const Place& place) : mode_(capture_mode_relaxed) {
+Copies::Copies(const Place& place) : stream_(stream_of_thread()), mode_(capture_mode_relaxed) {
     has_mode_ = driver()->capture_mode(&mode_) == 0;
     try {
         check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");
@@ -144,7 +146,8 @@ Copies::Copies(const Place& place) : mode_(capture_mode_relaxed) {
 }
 
 Copies::~Copies() {
-    if (is_under_way_) { driver()->stream_synchronize(stream_of_thread()); }
+    if (is_under_way_) { driver()->stream_synchronize(stream_); }
+    if (event_ != nullptr) { destroy(event_); }
     void* popped = nullptr;
     if (is_pushed_) { driver()->context_pop(&popped); }
     leave();
@@ -169,31 +172,44 @@ void* Copies::context_of(const Place& place) {
     return context;
 }
 
+/// An event of the thread's stream, which waits for the default one, brings the own one behind
+/// both.
+void Copies::use_own_stream(Direction direction) {
+    void* const own = own_streams::find(direction);
+    if (own == nullptr) { return; }
+    if (event_ == nullptr && driver()->event_create(&event_, without_time) != 0) {
+        event_ = nullptr;
+        return;
+    }
+    const bool is_behind = driver()->event_record(event_, stream_) == 0 &&
+                           driver()->stream_wait_event(own, event_, 0) == 0;
+    if (is_behind) { stream_ = own; }
+}
+
 void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
     const ranges::Range range("copy", "to host", bytes);
-    check(driver()->device_to_host_later(to, from, bytes, stream_of_thread()), "cuMemcpyDtoHAsync");
+    check(driver()->device_to_host_later(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
     is_under_way_ = true;
     DeviceCounting::add({.to_host = bytes, .copies = 1, .unpinned = unpinned(to, bytes)});
 }
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     const ranges::Range range("copy", "to device", bytes);
-    check(driver()->host_to_device_later(to, from, bytes, stream_of_thread()), "cuMemcpyHtoDAsync");
+    check(driver()->host_to_device_later(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
     is_under_way_ = true;
     DeviceCounting::add({.to_device = bytes, .copies = 1, .unpinned = unpinned(from, bytes)});
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
     const ranges::Range range("copy", "within device", bytes);
-    check(driver()->device_to_device_later(to, from, bytes, stream_of_thread()),
-          "cuMemcpyDtoDAsync");
+    check(driver()->device_to_device_later(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
     is_under_way_ = true;
     DeviceCounting::add({.within = bytes, .copies = 1});
 }
 
 void Copies::finish() {
     const ranges::Range range("wait", "for copies", 0);
-    check(driver()->stream_synchronize(stream_of_thread()), "cuStreamSynchronize");
+    check(driver()->stream_synchronize(stream_), "cuStreamSynchronize");
     is_under_way_ = false;
 }
 
@@ -202,13 +218,13 @@ int Copies::launch(void* kernel, void* argument, size_t bytes, const Threads& th
     // CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
     std::array<void*, 5> extra = {key(1), argument, key(2), &bytes, key(0)};
     const int code = driver()->launch(kernel, threads.blocks, 1, 1, threads.in_block, 1, 1, 0,
-                                      stream_of_thread(), nullptr, extra.data());
+                                      stream_, nullptr, extra.data());
     is_under_way_ = is_under_way_ || code == 0;
     return code;
 }
 
 int Copies::try_finish() {
-    const int code = driver()->stream_synchronize(stream_of_thread());
+    const int code = driver()->stream_synchronize(stream_);
     is_under_way_ = is_under_way_ && code != 0;
     return code;
 }
@@ -220,9 +236,9 @@ uint64_t Copies::address_for_kernels(const Span& pinned) {
 }
 
 void* Copies::record_event() {
-    void* event = nullptr;
-    if (driver()->event_create(&event, without_time) != 0) { return nullptr; }
-    if (driver()->event_record(event, stream_of_thread()) == 0) {
+    void* event = std::exchange(event_, nullptr);
+    if (event == nullptr && driver()->event_create(&event, without_time) != 0) { return nullptr; }
+    if (driver()->event_record(event, stream_) == 0) {
         is_under_way_ = false; // the event tells
         return event;
     }

@@ -50,6 +50,8 @@ struct Threads {
     unsigned in_block = 1;
 };
 
+enum class Direction : uint8_t { to_host, to_device, within_device };
+
 /// Copies between the host and one allocation, in the context of the allocation; what was current
 /// is so again afterwards. They follow what the application's default stream has been given.
 class Copies {
@@ -59,6 +61,10 @@ class Copies {
     ~Copies();
     Copies(const Copies&) = delete;
     Copies& operator=(const Copies&) = delete;
+
+    /// The copies from now on do not wait for those in the other direction, of this object or
+    /// others, if the driver can have it so. They still follow the default stream.
+    void use_own_stream(Direction direction);
 
     /// The bytes are there after finish(), and the source must stay until then. Where something
     /// fails before, the end of these copies waits: nothing is written to any more afterwards.
@@ -91,6 +97,8 @@ class Copies {
     void* context_of(const Place& place);
     void leave();
 
+    void* stream_;
+    void* event_ = nullptr; ///< that has served; for record_event()
     int device_ = 0;
     int mode_; ///< of recording streams, in this thread before
     bool has_mode_ = false;

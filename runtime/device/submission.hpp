@@ -10,8 +10,6 @@
 
 namespace nodeaware::device {
 
-enum class Direction : uint8_t { to_host, to_device, within_device };
-
 /// Bytes from one place to another. In which order several of a submission are copied nobody knows.
 struct Piece {
     Direction direction = Direction::to_host;

@@ -79,6 +79,14 @@ class Array {
         }
     }
 
+    /// In the default stream, and nobody waits: `content` has to stay.
+    void begin_write(const std::vector<int>& content) const {
+        use();
+        const auto to = reinterpret_cast<std::uint64_t>(data());
+        const std::size_t bytes = content.size() * sizeof(int);
+        driver_must(cuMemcpyHtoDAsync_v2(to, content.data(), bytes, nullptr), "begin to write");
+    }
+
   private:
     static constexpr std::size_t beside = 6;
 

@@ -111,6 +111,22 @@ void alltoall(const Form& form, int each, MPI_Comm comm = MPI_COMM_WORLD) {
     require(target.read() == blocks.expected, "alltoall: wrong bytes");
 }
 
+/// What the application has given to its default stream comes before all copies of the exchange.
+void behind_default_stream(int each) {
+    const Blocks blocks(each, true);
+    const Array source(Kind::device, blocks.sent.size());
+    const Array target(Kind::device, blocks.expected.size());
+    const std::vector<int> untouched = blocks.untouched();
+    source.begin_write(blocks.sent);
+    target.begin_write(untouched);
+    call("MPI_Alltoall behind the default stream", [&] {
+        return MPI_Alltoall(source.data(), each, MPI_INT, target.data(), each, MPI_INT,
+                            MPI_COMM_WORLD);
+    });
+    require(stand_in_counts().under_way == 0, "the default stream is not followed");
+    require(target.read() == blocks.expected, "behind the default stream: wrong bytes");
+}
+
 /// Columns of a matrix, with a datatype whose bytes do not lie side by side: nothing between them
 /// may be written.
 void columns(const Form& form, int rows = 5) {
@@ -289,6 +305,11 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     columns({Kind::managed, Kind::device}, large / 4);
     alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
     alltoallv({Kind::other_device, Kind::managed, true}, large);
+    // An MPI that takes memory of devices knows nothing of streams.
+    if (!is_aware && !may_fail) {
+        behind_default_stream(3);
+        behind_default_stream(large / 4);
+    }
     // The library does not know what is pinned no more, and counts it wrong.
     if (!are_counts_wanted) { after_a_reset(); }
 }

@@ -30,6 +30,7 @@ constexpr std::array functions = {"cuMemHostRegister_v2", // first: nothing is p
                                   "cuMemcpyDtoDAsync_v2",
                                   "cuStreamSynchronize",
                                   "cuEventCreate",
+                                  "cuStreamWaitEvent",
                                   "cuEventRecord",
                                   "cuEventQuery",
                                   "cuEventSynchronize",

@@ -128,6 +128,8 @@ int main(int argc, char** argv) {
     // What was loaded is gone with the contexts, and is not used in those that follow.
     const auto modules = stand_in_counts().modules;
     require(!are_kernels_wanted || modules == 2, "not loaded once in each context");
+    require(!are_kernels_wanted || stand_in_counts().streams == 4,
+            "not a stream for each direction");
     cuCtxSetCurrent(nullptr);
     release_devices();
     require(stand_in_counts().modules == 0, "contexts are retained");
@@ -146,8 +148,8 @@ int main(int argc, char** argv) {
     MPI_Allreduce(mine.data(), sums.data(), 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     cuCtxSetCurrent(nullptr);
     MPI_Finalize();
-    if (stand_in_counts().modules != 0) {
-        std::printf("rank %d: modules are left\n", rank);
+    if (stand_in_counts().modules + stand_in_counts().streams != 0) {
+        std::printf("rank %d: modules or streams are left\n", rank);
         sums[0] = 1;
     }
     return sums[0] + sums[1] == 0 ? 0 : 1;
