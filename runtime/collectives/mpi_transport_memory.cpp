@@ -177,10 +177,9 @@ void MpiTransport::copy_later(const UserMemory& memory, const Copy& copy, uint32
 /// Memory with gaps, where devices reach that of the host. False: the rank has to wait for it. One
 /// by one its runs are not copied from the device: MPI finds them in a copy of all that it spans.
 bool MpiTransport::copy_in_runs(const UserMemory& memory, Copy copy, uint32_t step) {
+    if (!memory.place.is_on_device || memory.dense_on_device != nullptr) { return false; }
     const uint64_t host = copy.direction == Direction::to_host ? copy.to : copy.from;
-    const bool is_pinned =
-        copy.mapping != nullptr || device::find_pinned({host, copy.bytes}).bytes > 0;
-    if (!memory.place.is_on_device || memory.dense_on_device != nullptr || !is_pinned) {
+    if (copy.mapping == nullptr && !device::is_pinned(memory.place, {host, copy.bytes})) {
         return false;
     }
     if (copy.direction == Direction::to_host && !device::list_kernel::is_usable(memory.place)) {

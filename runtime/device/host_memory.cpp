@@ -18,7 +18,6 @@ namespace {
 struct Block {
     std::byte* data = nullptr;
     uint64_t bytes = 0;
-    bool is_pinned = false;
 };
 
 /// What nobody uses now. Never destroyed: exchanges may end after the destructors of this library.
@@ -62,7 +61,7 @@ Block take(uint64_t bytes) {
     madvise(made, size, MADV_DONTFORK);
     all.free.emplace_back();
     all.bytes += size;
-    return {static_cast<std::byte*>(made), size, false};
+    return {static_cast<std::byte*>(made), size};
 }
 
 void give_back(const Block& block) {
@@ -80,12 +79,11 @@ HostMemory::HostMemory(uint64_t bytes) : bytes_(bytes) {
     is_kept_ = block.data != nullptr;
     data_ = is_kept_ ? block.data : new std::byte[bytes];
     if (is_kept_) { bytes_ = block.bytes; }
-    is_pinned_ = block.is_pinned;
 }
 
 HostMemory::~HostMemory() {
     if (is_kept_) {
-        give_back({data_, bytes_, is_pinned_});
+        give_back({data_, bytes_});
     } else {
         delete[] data_;
     }
@@ -93,37 +91,36 @@ HostMemory::~HostMemory() {
 
 HostMemory::HostMemory(HostMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
-      is_kept_(std::exchange(other.is_kept_, false)), is_pinned_(other.is_pinned_) {}
+      is_kept_(std::exchange(other.is_kept_, false)) {}
 
 HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     std::swap(is_kept_, other.is_kept_);
-    std::swap(is_pinned_, other.is_pinned_);
     return *this;
 }
 
-void HostMemory::pin(Copies& copies) const {
-    if (is_kept_ && !is_pinned_) { is_pinned_ = copies.pin(data_, bytes_); }
+Span HostMemory::span() const { return {reinterpret_cast<uintptr_t>(data_), bytes_}; }
+
+void HostMemory::pin(Copies& copies, const Place& place) const {
+    if (is_kept_ && !is_pinned(place, span())) { copies.pin(data_, bytes_); }
 }
 
 uint64_t HostMemory::address_for_kernels(Copies& copies) const {
-    const Span span{reinterpret_cast<uintptr_t>(data_), bytes_};
-    for (const bool is_again : {false, true}) {
-        if (is_again) { is_pinned_ = false; }
-        pin(copies);
-        const Span pinned = find_pinned(span);
+    for (const bool is_anew : {false, true}) {
+        if (is_anew && is_kept_) { copies.pin(data_, bytes_); }
+        const Span pinned = find_pinned(span());
         const uint64_t address = pinned.bytes > 0 ? copies.address_for_kernels(pinned) : 0;
-        if (address != 0) { return address + (span.begin - pinned.begin); }
+        if (address != 0) { return address + (span().begin - pinned.begin); }
     }
     return 0;
 }
 
 void HostMemory::pin(const Place& place) const {
-    if (!is_kept_ || is_pinned_) { return; }
+    if (!is_kept_ || is_pinned(place, span())) { return; }
     try {
         Copies copies(place);
-        pin(copies);
+        copies.pin(data_, bytes_);
     } catch (const MpiError&) {} // what is not pinned is copied all the same, if anything is
 }
 

@@ -8,6 +8,7 @@ namespace nodeaware::device {
 
 class Copies;
 struct Place;
+struct Span;
 
 /// Memory of the host for copies to and from devices. To pin it takes longer than most exchanges,
 /// so it is kept for the next one: as much as was in use at the same time, up to a limit beyond
@@ -22,8 +23,9 @@ class HostMemory {
     HostMemory& operator=(HostMemory&& other) noexcept;
 
     std::byte* data() const { return data_; }
-    /// Before copies; once is enough.
-    void pin(Copies& copies) const;
+    /// Before copies; once is enough, unless the device has been reset. `copies`: in the context of
+    /// `place`.
+    void pin(Copies& copies, const Place& place) const;
     void pin(const Place& place) const;
     /// Pins it, also anew if the device has been reset; 0: kernels do not reach it.
     uint64_t address_for_kernels(Copies& copies) const;
@@ -33,10 +35,11 @@ class HostMemory {
     static constexpr uint64_t most_kept = uint64_t{256} << 20U;
 
   private:
+    Span span() const;
+
     std::byte* data_ = nullptr;
     uint64_t bytes_ = 0;
     bool is_kept_ = false;
-    mutable bool is_pinned_ = false;
 };
 
 } // namespace nodeaware::device

@@ -1,5 +1,6 @@
 #include "runtime/device/memory.hpp"
 
+#include "runtime/device/context_number.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/mpi_support.hpp"
 #include "runtime/device/own_streams.hpp"
@@ -51,6 +52,10 @@ struct Pinned {
     struct Memory {
         uint64_t bytes = 0;
         bool is_own = false; ///< not the application's
+        /// Of the primary context of a device, with which it goes; 0: of another one, of which
+        /// nobody knows whether it is there, or the driver does not tell.
+        uint64_t number = 0;
+        int ordinal = 0;
     };
     std::map<uintptr_t, Memory> memories; ///< by address
 };
@@ -134,7 +139,8 @@ Place locate(const void* address) {
 
 /// What streams record is not concerned; if that cannot be said, it goes without saying as long as
 /// none does.
-Copies::Copies(const Place& place) : stream_(stream_of_thread()), mode_(capture_mode_relaxed) {
+Copies::Copies(const Place& place)
+    : stream_(stream_of_thread()), ordinal_(place.ordinal), mode_(capture_mode_relaxed) {
     has_mode_ = driver()->capture_mode(&mode_) == 0;
     try {
         check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");
@@ -264,16 +270,33 @@ bool Copies::pin(void* memory, uint64_t bytes) {
     int code = driver()->pin(memory, bytes, for_all_contexts | for_kernels);
     if (code == not_supported) { code = driver()->pin(memory, bytes, for_all_contexts); }
     if (code != 0 && code != is_pinned_already) { return false; }
+    const uint64_t number = number_of_current_context();
+    const bool is_primary = number != 0 && number == number_of_primary_context(ordinal_);
     try {
         Pinned& all = pinned();
         const std::lock_guard lock(all.mutex);
-        all.memories[reinterpret_cast<uintptr_t>(memory)] = {bytes, code == 0};
+        Pinned::Memory& known = all.memories[reinterpret_cast<uintptr_t>(memory)];
+        // It was there still, and could not be asked for.
+        if (code != 0 && known.is_own && known.bytes == bytes) { return true; }
+        known = {bytes, code == 0, is_primary ? number : 0, ordinal_};
     } catch (const std::bad_alloc&) {} // counts will be wrong
     return code == 0;
 }
 
 Span find_pinned(const Span& span) {
     return find_pinned_if(span, [](const Pinned::Memory& memory) { return memory.is_own; });
+}
+
+bool is_pinned(const Place& place, const Span& span) {
+    Pinned::Memory found;
+    const bool is_known = find_pinned_if(span, [&](const Pinned::Memory& memory) {
+                              found = memory;
+                              return memory.is_own;
+                          }).bytes > 0;
+    if (!is_known || found.number == 0) { return is_known; }
+    const uint64_t number = number_of_context(place);
+    return number == 0 || number == found.number ||
+           number_of_primary_context(found.ordinal) == found.number;
 }
 
 /// It is pinned no more when the application has reset the device. In the primary context, if it

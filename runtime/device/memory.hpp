@@ -100,15 +100,21 @@ class Copies {
     void* stream_;
     void* event_ = nullptr; ///< that has served; for record_event()
     int device_ = 0;
-    int mode_; ///< of recording streams, in this thread before
+    int ordinal_; ///< of the same
+    int mode_;    ///< of recording streams, in this thread before
     bool has_mode_ = false;
     bool is_under_way_ = false; ///< what neither finish() nor an event has been told of
     bool is_pushed_ = false;
     bool is_retained_ = false;
 };
 
-/// What was pinned by pin() at once and holds these bytes; without bytes: nothing.
+/// What was pinned by pin() at once and holds these bytes, maybe in a context that is gone; without
+/// bytes: nothing.
 Span find_pinned(const Span& span);
+
+/// These bytes were pinned by pin() at once, and are so still: what was pinned in a context that is
+/// gone, as after cudaDeviceReset, is not. `place`: on the device that is to reach them.
+bool is_pinned(const Place& place, const Span& span);
 
 /// Undoes pin(), before the memory is given back; false: it must not be. `place`: on the device for
 /// which it was pinned. The context may be gone, and says nothing then.

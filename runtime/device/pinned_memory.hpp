@@ -9,7 +9,8 @@
 namespace nodeaware::device {
 
 /// A mapping of the host that devices reach as far as it has been used for them: part by part, each
-/// pinned once, when it is first needed. Pages of a part are really there from then on.
+/// pinned when it is first needed, and again only where the device has been reset. Pages of a part
+/// are really there from then on.
 class PinnedMemory {
   public:
     PinnedMemory() = default;
@@ -37,12 +38,14 @@ class PinnedMemory {
     enum class State : uint8_t { unused, pinned, refused };
     struct Part {
         State state = State::unused;
-        Place place; ///< that it was pinned for
+        bool was_pinned = false; ///< so it is to be unpinned
+        Place place;             ///< that it was pinned for
     };
 
     bool holds(const Span& span) const;
     std::byte* begin_of(size_t part) const;
     uint64_t bytes_of(size_t part) const;
+    bool is_as_it_was(size_t part, const Place& place) const;
 
     Span mapping_;
     std::vector<Part> parts_; ///< none as long as none was used

@@ -107,7 +107,7 @@ void AreasOnHost::replace(std::vector<UserMemory>& memories) const {
 void AreasOnHost::load() const {
     for (const Area& area : areas_) {
         device::Copies copies(area.place);
-        memory_.pin(copies);
+        memory_.pin(copies, area.place);
         copies.to_host(at(area), area.span.begin, area.span.bytes);
         copies.finish();
     }
@@ -143,7 +143,7 @@ void AreasOnHost::store(MPI_Comm comm) const {
         const std::vector<device::Span> runs = runs_of(area, comm);
         device::Copies copies(area.place);
         device::Submission submission;
-        memory_.pin(copies);
+        memory_.pin(copies, area.place);
         for (const device::Span& run : runs) {
             const auto from = reinterpret_cast<uintptr_t>(at(area)) + (run.begin - area.span.begin);
             submission.add(copies, {device::Direction::to_device, run.begin, from, run.bytes,

@@ -37,7 +37,7 @@ class Stage {
   public:
     Stage(const device::Place& place, const std::byte* bytes, uint64_t size)
         : given_(const_cast<std::byte*>(bytes)) {
-        if (device::find_pinned({reinterpret_cast<uintptr_t>(bytes), size}).bytes > 0) { return; }
+        if (device::is_pinned(place, {reinterpret_cast<uintptr_t>(bytes), size})) { return; }
         own_ = device::HostMemory(size);
         own_.pin(place);
     }
