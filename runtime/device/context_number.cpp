@@ -27,15 +27,20 @@ uint64_t number_of_current_context() {
     return driver()->context_get(&context) == 0 ? number_of(context) : 0;
 }
 
-uint64_t number_of_primary_context(int ordinal) {
-    const Driver& known = *driver();
+bool is_in_use(int ordinal) {
     int device = 0;
     unsigned flags = 0;
     int is_active = 0;
+    return driver()->device_get(&device, ordinal) == 0 &&
+           driver()->context_state(device, &flags, &is_active) == 0 && is_active != 0;
+}
+
+uint64_t number_of_primary_context(int ordinal) {
+    const Driver& known = *driver();
+    int device = 0;
     void* context = nullptr;
-    const bool is_there = known.context_number != nullptr &&
+    const bool is_there = known.context_number != nullptr && is_in_use(ordinal) &&
                           known.device_get(&device, ordinal) == 0 &&
-                          known.context_state(device, &flags, &is_active) == 0 && is_active != 0 &&
                           known.context_retain(&context, device) == 0;
     if (!is_there) { return 0; }
     const uint64_t number = number_of(context);

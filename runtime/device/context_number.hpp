@@ -16,7 +16,9 @@ uint64_t number_of_context(const Place& place);
 /// Of the context that is current.
 uint64_t number_of_current_context();
 
-/// Of the primary context of a device. None is made.
+/// Has the process a primary context of a device? None is made here.
+bool is_in_use(int ordinal);
+/// Of that.
 uint64_t number_of_primary_context(int ordinal);
 
 } // namespace nodeaware::device

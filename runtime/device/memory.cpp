@@ -30,6 +30,11 @@ constexpr int attribute_range_bytes = 12;
 constexpr unsigned type_device = 2;
 constexpr int capture_mode_relaxed = 2;
 constexpr int invalid_value = 1;
+constexpr int not_initialized = 3;
+constexpr int deinitialized = 4;
+constexpr int is_stub = 34;
+constexpr int no_device = 100;
+constexpr int invalid_context = 201;
 constexpr int not_ready = 600;
 constexpr int is_pinned_already = 712;
 constexpr int not_pinned = 713;
@@ -105,6 +110,41 @@ bool are_in_one_allocation(const Place& place, const Place& other) {
            place.current == other.current && place.ordinal == other.ordinal;
 }
 
+namespace {
+
+/// The driver has not begun, has ended, or has nothing to begin with.
+bool is_without_devices(int code) {
+    return code == not_initialized || code == deinitialized || code == is_stub || code == no_device;
+}
+
+/// Some errors mean that memory is no device's; all others, that the driver has failed to tell.
+bool says_it_is_on_host(int code) {
+    if (is_without_devices(code) || code == invalid_value) { return true; } // no such address
+    const Driver& known = *driver();
+    int count = 0;
+    const int counted = known.device_count(&count);
+    if (counted != 0) { return is_without_devices(counted); }
+    void* context = nullptr;
+    if (code != invalid_context || known.context_get(&context) != 0 || context != nullptr) {
+        return count == 0;
+    }
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        if (is_in_use(ordinal)) { return false; }
+    }
+    return true;
+}
+
+Place unknown_place(int code) {
+    log(LogLevel::warn, "{}", driver()->text_of(code, "cuPointerGetAttributes"));
+    Place place;
+    place.is_on_device = true;
+    place.is_unknown = true;
+    place.allocation = {0, ~uint64_t{0}};
+    return place;
+}
+
+} // namespace
+
 Place locate(const void* address) {
     const Driver* const known = driver();
     if (known == nullptr || address == nullptr) { return {}; }
@@ -127,8 +167,8 @@ Place locate(const void* address) {
         code = ask(without_range);
         place.allocation = {0, ~uint64_t{0}};
     }
-    // Also if nothing is initialized, or is no more.
-    if (code != 0 || (type != type_device && is_managed == 0)) { return {}; }
+    if (code != 0) { return says_it_is_on_host(code) ? Place{} : unknown_place(code); }
+    if (type != type_device && is_managed == 0) { return {}; }
     place.is_on_device = true;
     if (place.context == nullptr) { known->context_get(&place.current); }
     // What has no context may be reached from here, or not.
@@ -141,6 +181,7 @@ Place locate(const void* address) {
 /// none does.
 Copies::Copies(const Place& place)
     : stream_(stream_of_thread()), ordinal_(place.ordinal), mode_(capture_mode_relaxed) {
+    if (place.is_unknown) { throw MpiError(MPI_ERR_OTHER, "cuPointerGetAttributes"); }
     has_mode_ = driver()->capture_mode(&mode_) == 0;
     try {
         check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");

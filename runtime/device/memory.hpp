@@ -21,6 +21,8 @@ struct Place {
     void* current = nullptr;     ///< for that: the context when this was asked
     int ordinal = 0;             ///< of the device
     bool is_for_kernels = false; ///< kernels in the context reach all of the allocation
+    /// The driver has failed to tell: nobody touches it, and copies fail.
+    bool is_unknown = false;
 
     /// All of them lie in the allocation.
     bool holds(const Span& span) const {
@@ -36,7 +38,8 @@ bool are_in_one_allocation(const Place& place, const Place& other);
 
 /// Asks the driver, once. Nothing is remembered: an address may be of other memory the next time.
 /// Managed memory is a device's here: not every machine lets the processor touch it while kernels
-/// run. Without a driver everything is the host's, and so is what it cannot tell.
+/// run. Without a driver everything is the host's, and so it is where the driver has not begun, or
+/// has ended. Where the driver fails, all is taken for a device's whose copies fail.
 Place locate(const void* address);
 
 /// Messages may begin and end in memory of devices, as far as MPI is concerned: what the

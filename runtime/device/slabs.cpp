@@ -1,5 +1,6 @@
 #include "runtime/device/slabs.hpp"
 
+#include "runtime/device/context_number.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/mpi.hpp"
@@ -36,15 +37,6 @@ std::array<char, 32> pci_id_of(int ordinal) {
         driver()->device_get(&device, ordinal) == 0 &&
         driver()->device_pci_id(text.data(), static_cast<int>(text.size()) - 1, device) == 0;
     return is_known ? text : std::array<char, 32>{};
-}
-
-/// Has the process a context there? None is created.
-bool is_in_use(int ordinal) {
-    int device = 0;
-    unsigned flags = 0;
-    int is_active = 0;
-    return driver()->device_get(&device, ordinal) == 0 &&
-           driver()->context_state(device, &flags, &is_active) == 0 && is_active != 0;
 }
 
 /// What this process calls the device, if it is in use; else -1.

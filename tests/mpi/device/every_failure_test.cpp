@@ -39,7 +39,8 @@ constexpr std::array functions = {"cuMemHostRegister_v2", // first: nothing is p
                                   "cuThreadExchangeStreamCaptureMode",
                                   "cuDevicePrimaryCtxGetState",
                                   "cuDevicePrimaryCtxRetain",
-                                  "cuDeviceGet"};
+                                  "cuDeviceGet",
+                                  "cuPointerGetAttributes"};
 
 enum class Way { blocking, nonblocking, persistent, in_place };
 
