@@ -1,6 +1,7 @@
 #include "runtime/collectives/host_buffers.hpp"
 
 #include "runtime/communicators/self_communicator.hpp"
+#include "runtime/job/log.hpp"
 #include "runtime/memory/areas_on_host.hpp"
 #include "runtime/memory/copied_together.hpp"
 #include "runtime/memory/elements.hpp"
@@ -8,9 +9,18 @@
 #include <climits>
 
 #include <algorithm>
+#include <array>
 #include <new>
 
 namespace nodeaware {
+
+namespace {
+
+/// What is sent where there is no memory for it, and where that goes which is received then. Others
+/// wait for this rank: a message of the right size keeps them from waiting for ever.
+std::array<std::byte, 64 << 10> nowhere;
+
+} // namespace
 
 HostBlocks::~HostBlocks() {
     for (auto& [original, made] : made_) {
@@ -55,25 +65,65 @@ MPI_Datatype HostBlocks::dense(MPI_Datatype type) {
     return found->second;
 }
 
-void HostBlocks::make() {
+/// Another of the same size, whose elements all are the same few bytes of memory.
+MPI_Datatype HostBlocks::upon_itself(MPI_Datatype type) {
+    const auto [found, is_new] = made_.try_emplace(type, type);
+    if (!is_new) { return found->second; }
+    const uint64_t size = inspect(type).size;
+    constexpr auto part = static_cast<int>(nowhere.size());
+    std::array<MPI_Datatype, 3> parts = {MPI_DATATYPE_NULL, MPI_BYTE, MPI_DATATYPE_NULL};
+    MPI_CALL(Type_create_hvector, static_cast<int>(size / part), part, 0, MPI_BYTE, parts.data());
+    const std::array<int, 2> lengths = {1, static_cast<int>(size % part)};
+    const std::array<MPI_Aint, 2> places = {0, 0};
+    int code = mpi.Type_create_struct(2, lengths.data(), places.data(), parts.data(), &parts[2]);
+    mpi.Type_free(parts.data());
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Type_create_struct"); }
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    code = mpi.Type_create_resized(parts[2], 0, 0, &made);
+    mpi.Type_free(&parts[2]);
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Type_create_resized"); }
+    found->second = made;
+    MPI_CALL(Type_commit, &found->second);
+    return made;
+}
+
+/// Side by side; how many bytes that takes.
+uint64_t HostBlocks::place_blocks() {
     uint64_t bytes = 0;
     MPI_Aint elements = 0;
-    const bool in_bytes = kind_ == Blocks::Kind::typed;
     for (const Block& block : blocks_) {
         const bool is_empty = block.count == 0; // then the datatype may be anything
-        types_.push_back(is_empty && in_bytes ? MPI_BYTE : dense(block.type));
         const uint64_t size = is_empty ? 0 : inspect(block.type).size;
         places_.push_back(bytes);
-        displacements_.push_back(in_bytes ? static_cast<MPI_Aint>(bytes) : elements);
+        displacements_.push_back(kind_ == Blocks::Kind::typed ? static_cast<MPI_Aint>(bytes)
+                                                              : elements);
         bytes += static_cast<uint64_t>(block.count) * size;
         elements += static_cast<MPI_Aint>(block.count);
-        narrow_.push_back(static_cast<int>(displacements_.back()));
         // The application can say so much only of blocks that lie upon each other.
-        const bool is_said = !is_wide_ && displacements_.back() > INT_MAX;
-        if (is_said) { throw MpiError(MPI_ERR_NO_MEM, "displacements on the host"); }
+        has_room_ = has_room_ && (is_wide_ || displacements_.back() <= INT_MAX);
     }
-    memory_ = device::HostMemory(std::max<uint64_t>(bytes, 1));
+    return bytes;
 }
+
+void HostBlocks::make() {
+    const uint64_t bytes = place_blocks();
+    try {
+        if (has_room_) { memory_ = device::HostMemory(std::max<uint64_t>(bytes, 1)); }
+    } catch (const std::bad_alloc&) { has_room_ = false; }
+    if (!has_room_) {
+        log(LogLevel::warn, "no memory of the host for {} bytes of a device", bytes);
+        std::fill(displacements_.begin(), displacements_.end(), 0);
+    }
+    narrow_.assign(displacements_.begin(), displacements_.end());
+    for (const Block& block : blocks_) {
+        const bool is_nothing = block.count == 0 && kind_ == Blocks::Kind::typed;
+        types_.push_back(is_nothing  ? MPI_BYTE
+                         : has_room_ ? dense(block.type)
+                                     : upon_itself(block.type));
+    }
+}
+
+void* HostBlocks::buffer() const { return has_room_ ? memory_.data() : nowhere.data(); }
 
 std::vector<UserMemory> HostBlocks::memories() const {
     std::vector<UserMemory> all;
@@ -103,6 +153,7 @@ void HostBlocks::pin_for(const std::vector<UserMemory>& memories) const {
 }
 
 int HostBlocks::load() const {
+    if (!has_room_) { return MPI_ERR_NO_MEM; }
     int error = MPI_SUCCESS;
     std::vector<UserMemory> here = memories();
     const CopiedTogether small(here, &error);
@@ -118,6 +169,7 @@ int HostBlocks::load() const {
 }
 
 void HostBlocks::store() const {
+    if (!has_room_) { throw MpiError(MPI_ERR_NO_MEM, "memory of the host"); }
     std::vector<UserMemory> here = memories();
     const AreasOnHost small(here, AreasOnHost::small);
     small.replace(here);

@@ -26,7 +26,9 @@ class HostBlocks {
     void list(const Blocks& blocks, int number, const std::vector<int>* peers);
     /// Some are on a device.
     bool are_needed() const;
-    /// Makes room. Throws MpiError and std::bad_alloc.
+    /// Makes room. Where there is none MPI is given as much as others expect, but of other bytes,
+    /// and what it receives is lost: load() and store() fail then. Throws MpiError and
+    /// std::bad_alloc.
     void make();
     /// The application may free its datatypes. Throws MpiError.
     void keep_types();
@@ -39,7 +41,7 @@ class HostBlocks {
     void store() const;
 
     // What MPI is to be given.
-    void* buffer() const { return memory_.data(); }
+    void* buffer() const;
     MPI_Datatype type() const { return types_.front(); }
     const std::vector<MPI_Datatype>& types() const { return types_; }
     template <class Offset> const Offset* displacements() const {
@@ -56,13 +58,16 @@ class HostBlocks {
         MPI_Datatype type = MPI_DATATYPE_NULL; ///< of the application
         UserMemory memory;                     ///< without bytes: not moved
     };
+    uint64_t place_blocks();
     MPI_Datatype dense(MPI_Datatype type);
+    MPI_Datatype upon_itself(MPI_Datatype type);
     std::vector<UserMemory> memories() const;
     void pin_for(const std::vector<UserMemory>& memories) const;
     std::byte* at(size_t block) const { return memory_.data() + places_[block]; }
 
     Blocks::Kind kind_ = Blocks::Kind::uniform;
     bool is_wide_ = true; ///< displacements are not int
+    bool has_room_ = true;
     std::vector<Block> blocks_;
     KeptTypes kept_;
     device::HostMemory memory_;

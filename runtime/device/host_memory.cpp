@@ -56,7 +56,7 @@ Block take(uint64_t bytes) {
     all.free.reserve(all.free.size() + 1); // so that it can be given back
     void* const made =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) { throw std::bad_alloc(); }
+    if (made == MAP_FAILED) { return {}; } // perhaps there is less, which is not kept
     // Else, after a fork, what this process writes to is another page than the one that is pinned.
     madvise(made, size, MADV_DONTFORK);
     all.free.emplace_back();

@@ -94,6 +94,7 @@
     X(Type_contiguous)                                                                             \
     X(Type_create_hvector)                                                                         \
     X(Type_create_keyval)                                                                          \
+    X(Type_create_resized)                                                                         \
     X(Type_create_struct)                                                                          \
     X(Type_free)                                                                                   \
     X(Type_get_attr)                                                                               \
