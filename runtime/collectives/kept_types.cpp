@@ -1,10 +1,25 @@
 #include "runtime/collectives/kept_types.hpp"
 
+#include "runtime/communicators/self_communicator.hpp"
+#include "runtime/memory/device_copy.hpp"
+
+#include <new>
+
 namespace nodeaware {
 
 KeptTypes::KeptTypes(Exchange& exchange) {
     for (UserMemory& memory : exchange.outgoing) { keep(memory); }
     for (UserMemory& memory : exchange.incoming) { keep(memory); }
+}
+
+/// As long as the application's datatype is there, where the next exchange will find them.
+void KeptTypes::list_runs(const UserMemory& memory) {
+    const bool has_runs = memory.place.is_on_device && memory.dense_on_device == nullptr;
+    if (!has_runs) { return; }
+    try {
+        runs_of(memory, self_communicator());
+    } catch (const MpiError&) {
+    } catch (const std::bad_alloc&) {} // who copies will be told
 }
 
 void KeptTypes::keep(UserMemory& memory) {
@@ -13,6 +28,7 @@ void KeptTypes::keep(UserMemory& memory) {
                   memory.dense};
         return;
     }
+    list_runs(memory);
     auto [found, is_new] = kept_.try_emplace(memory.type, MPI_DATATYPE_NULL);
     if (is_new) { found->second = keep_datatype(memory.type); }
     memory.type = found->second;

@@ -22,6 +22,8 @@ class KeptTypes {
     void keep(UserMemory& memory);
 
   private:
+    static void list_runs(const UserMemory& memory);
+
     std::map<MPI_Datatype, MPI_Datatype> kept_; ///< by the application's
 };
 

@@ -5,25 +5,36 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace nodeaware::device {
 
-/// Bytes that follow each other in a message and lie in several places.
+/// Bytes that follow each other in a message and lie in several places. Copies have the same list,
+/// which is complete before there are any.
 class Runs {
   public:
     /// Behind those before. Throws std::bad_alloc.
     void add(uint64_t address, uint64_t bytes) {
         if (bytes == 0) { return; }
-        if (!runs_.empty() && runs_.back().address + (bytes_ - runs_.back().first) == address) {
-            bytes_ += bytes;
-            return;
-        }
-        runs_.push_back({bytes_, address});
-        bytes_ += bytes;
+        if (list_ == nullptr) { list_ = std::make_shared<List>(); }
+        List& list = *list_;
+        const bool goes_on =
+            !list.runs.empty() &&
+            list.runs.back().address + (list.bytes - list.runs.back().first) == address;
+        if (!goes_on) { list.runs.push_back({list.bytes, address}); }
+        list.bytes += bytes;
     }
-    size_t count() const { return runs_.size(); }
-    uint64_t bytes() const { return bytes_; }
+    /// The same, so much further on.
+    Runs at(uint64_t distance) const {
+        Runs moved = *this;
+        moved.base_ += distance;
+        return moved;
+    }
+    size_t count() const { return runs().size(); }
+    uint64_t bytes() const { return list_ == nullptr ? 0 : list_->bytes; }
+    /// Bytes that the list itself takes.
+    uint64_t memory() const { return count() * sizeof(Run); }
 
     /// The places of the bytes from one on, one after the other.
     class Reader {
@@ -31,14 +42,15 @@ class Runs {
         explicit Reader(const Runs& runs, uint64_t first = 0)
             : runs_(runs), next_(first),
               run_(static_cast<size_t>(
-                  std::upper_bound(runs.runs_.begin(), runs.runs_.end(), first,
+                  std::upper_bound(runs.runs().begin(), runs.runs().end(), first,
                                    [](uint64_t byte, const Run& run) { return byte < run.first; }) -
-                  runs.runs_.begin() - (runs.runs_.empty() ? 0 : 1))) {}
+                  runs.runs().begin() - (runs.runs().empty() ? 0 : 1))) {}
         /// The next bytes that lie side by side, as many as there are up to `most`; all of them are
         /// to be taken.
         Span peek(uint64_t most) const {
-            const Run& run = runs_.runs_[run_];
-            return {run.address + (next_ - run.first), std::min(most, runs_.end_of(run_) - next_)};
+            const Run& run = runs_.runs()[run_];
+            return {runs_.base_ + run.address + (next_ - run.first),
+                    std::min(most, runs_.end_of(run_) - next_)};
         }
         void take(uint64_t bytes) {
             next_ += bytes;
@@ -53,8 +65,9 @@ class Runs {
 
     /// Calls `take(first, span)` for each run: its place, and its first byte of all.
     template <class Take> void for_each(Take take) const {
-        for (size_t i = 0; i < runs_.size(); ++i) {
-            take(runs_[i].first, Span{runs_[i].address, end_of(i) - runs_[i].first});
+        for (size_t i = 0; i < count(); ++i) {
+            const Run& run = runs()[i];
+            take(run.first, Span{base_ + run.address, end_of(i) - run.first});
         }
     }
 
@@ -63,12 +76,20 @@ class Runs {
         uint64_t first; ///< byte of all
         uint64_t address;
     };
+    struct List {
+        std::vector<Run> runs;
+        uint64_t bytes = 0;
+    };
+    const std::vector<Run>& runs() const {
+        static const auto* const none = new std::vector<Run>;
+        return list_ == nullptr ? *none : list_->runs;
+    }
     uint64_t end_of(size_t run) const {
-        return run + 1 < runs_.size() ? runs_[run + 1].first : bytes_;
+        return run + 1 < count() ? runs()[run + 1].first : bytes();
     }
 
-    std::vector<Run> runs_;
-    uint64_t bytes_ = 0;
+    std::shared_ptr<List> list_; ///< nullptr: there are none
+    uint64_t base_ = 0;
 };
 
 } // namespace nodeaware::device

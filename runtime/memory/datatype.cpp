@@ -3,6 +3,7 @@
 #include "runtime/job/device_counts.hpp"
 #include "runtime/memory/device_copy.hpp"
 #include "runtime/memory/elements.hpp"
+#include "runtime/memory/kept_runs.hpp"
 #include "runtime/memory/type_parts.hpp"
 #include "runtime/mpi/tags.hpp"
 
@@ -129,6 +130,7 @@ MPI_Datatype keep_datatype(MPI_Datatype handle) {
         mpi.Type_free(&kept);
         throw MpiError(code, "MPI_Type_commit");
     }
+    share_kept_runs(handle, kept);
     return kept;
 }
 

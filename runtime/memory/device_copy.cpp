@@ -3,6 +3,8 @@
 #include "runtime/device/host_memory.hpp"
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/submission.hpp"
+#include "runtime/job/ranges.hpp"
+#include "runtime/memory/kept_runs.hpp"
 #include "runtime/memory/type_parts.hpp"
 
 #include <algorithm>
@@ -152,10 +154,14 @@ Element element_of(MPI_Datatype handle, MPI_Comm comm) {
 } // namespace
 
 device::Runs runs_of(const UserMemory& memory, MPI_Comm comm) {
-    device::Runs runs;
-    add_elements(element_of(memory.type, comm), memory.count,
-                 reinterpret_cast<uintptr_t>(memory.address), runs);
-    return runs;
+    const auto make = [&] {
+        const ranges::Range range("list", "the bytes of a datatype", memory.bytes);
+        device::Runs runs;
+        add_elements(element_of(memory.type, comm), memory.count, 0, runs);
+        return runs;
+    };
+    const auto address = reinterpret_cast<uintptr_t>(memory.address);
+    return kept_runs(memory.type, memory.count, make).at(address);
 }
 
 device::Span span_of(const UserMemory& memory, const Datatype& type) {
