@@ -3,6 +3,7 @@
 #include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/host_memory.hpp"
+#include "runtime/device/list_copy_fatbin.hpp"
 #include "runtime/device/list_copy_ptx.hpp"
 #include "runtime/device/list_writer.hpp"
 #include "runtime/job/device_counts.hpp"
@@ -112,10 +113,17 @@ class Trial {
     uint64_t address_; ///< of the memory, for kernels; 0: none
 };
 
+/// What is made for the device already, else the text, of which any driver makes it.
+int load_module(void** module) {
+    const Driver& known = *driver();
+    if (has_list_copy_fatbin && known.module_load(module, list_copy_fatbin) == 0) { return 0; }
+    return known.module_load(module, list_copy_ptx);
+}
+
 /// In the context that is current; what is wrong, or nothing.
 std::string load(Copies& copies, Loaded& loaded) {
     const Driver& known = *driver();
-    int code = known.module_load(&loaded.module, list_copy_ptx);
+    int code = load_module(&loaded.module);
     if (code != 0) {
         loaded.module = nullptr;
         return known.text_of(code, "cuModuleLoadData");

@@ -1,12 +1,14 @@
-// Kernels of the stand-in. There is one, the library's, whose text has to be that of this build; it
-// runs late in its stream, from the same source, and reaches what it may: ordinary memory of the
-// device of its context, and pinned memory of the host at the address that the driver tells for it,
-// which is not the host's. What a GPU would end the context for ends the program.
+// Kernels of the stand-in. There is one, the library's, whose text or fatbin has to be that of this
+// build; it runs late in its stream, from the same source, and reaches what it may: ordinary memory
+// of the device of its context, and pinned memory of the host at the address that the driver tells
+// for it, which is not the host's. What a GPU would end the context for ends the program.
 //
-// GPU_STAND_IN_KERNELS: refused (no text is taken), wrong (one byte of what is copied), failing
-// (none is launched), old (a driver that has no numbers for contexts).
+// GPU_STAND_IN_KERNELS: refused (neither text nor fatbin is taken), text (no fatbin is taken),
+// fatbin (no text is taken), wrong (one byte of what is copied), failing (none is launched), old (a
+// driver that has no numbers for contexts).
 
 #include "runtime/device/kernels/list_copy.hpp"
+#include "runtime/device/list_copy_fatbin.hpp"
 #include "runtime/device/list_copy_ptx.hpp"
 #include "tests/device/driver_function.hpp"
 #include "tests/device/pinned.hpp"
@@ -29,6 +31,7 @@ using nodeaware::device::CopyList;
 using nodeaware::device::ListEntry;
 using nodeaware::device::ListPart;
 
+constexpr int no_binary = 209;
 constexpr int invalid_image = 218;
 constexpr int not_found = 500;
 constexpr int launch_failed = 719;
@@ -154,6 +157,16 @@ struct Launch {
     }
 };
 
+/// Fatbins do not tell how long they are: what is none may be shorter.
+bool is_fatbin(const void* image) {
+    using nodeaware::device::list_copy_fatbin;
+    const auto* const bytes = static_cast<const unsigned char*>(image);
+    for (std::size_t i = 0; i < sizeof(list_copy_fatbin); ++i) {
+        if (bytes[i] != list_copy_fatbin[i]) { return false; }
+    }
+    return nodeaware::device::has_list_copy_fatbin;
+}
+
 /// As the text of the kernel has it.
 std::size_t bytes_of_argument() {
     const std::string name = "nodeaware_list_copy_param_0[";
@@ -182,8 +195,10 @@ DRIVER cuModuleLoadData(void** module, const void* image) {
     const std::lock_guard lock(driver_mutex());
     if (current_context() == nullptr) { return invalid_context; }
     const auto* const text = static_cast<const char*>(image);
-    if (is_wanted("refused") || std::strcmp(text, nodeaware::device::list_copy_ptx) != 0) {
-        return invalid_image;
+    const bool is_binary = is_fatbin(image);
+    const bool is_known = is_binary || std::strcmp(text, nodeaware::device::list_copy_ptx) == 0;
+    if (!is_known || is_wanted("refused") || is_wanted(is_binary ? "text" : "fatbin")) {
+        return is_binary ? no_binary : invalid_image;
     }
     *module = new char;
     modules()[*module] = {current_context(), number_of(current_context())};
