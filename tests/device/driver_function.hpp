@@ -23,6 +23,8 @@ constexpr int unknown = 999;
 const char* rank_of_this();
 /// Counts this call; GPU_STAND_IN_FAIL or stand_in_fail() wants it to fail.
 bool is_to_fail(const char* function);
+/// What it fails with.
+extern int fault_code;
 
 /// Loaded, in contexts that are there still.
 std::size_t modules_there();
@@ -43,7 +45,7 @@ char* find_bytes(std::uint64_t address, std::size_t bytes);
 
 #define DRIVER extern "C" __attribute__((visibility("default"))) int
 #define MAY_FAIL                                                                                   \
-    if (is_to_fail(__func__)) { return unknown; }
+    if (is_to_fail(__func__)) { return fault_code; }
 #define UNSAFE_IN_CAPTURE                                                                          \
     if (may_not_be_called()) { return unsafe_in_capture; }
 #define NEVER_IN_CAPTURE                                                                           \

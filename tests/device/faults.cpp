@@ -46,6 +46,11 @@ bool is_to_fail(const char* function) {
     return true;
 }
 
+int fault_code = unknown;
+
+extern "C" __attribute__((visibility("default"))) void stand_in_fail_with(int code) {
+    fault_code = code;
+}
 extern "C" __attribute__((visibility("default"))) void stand_in_may_fail(bool allowed) {
     may_fail = allowed;
 }

@@ -53,6 +53,8 @@ void stand_in_may_fail(bool may_fail);
 std::size_t stand_in_allocations();
 /// From now on the `call`-th call of the function fails, for once, as by GPU_STAND_IN_FAIL.
 void stand_in_fail(const char* function, long call);
+/// What failing calls return from now on.
+void stand_in_fail_with(int code);
 /// How often contexts are retained.
 int stand_in_retained();
 /// Of this thread.

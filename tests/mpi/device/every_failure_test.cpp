@@ -154,6 +154,27 @@ long try_all(const Case& tried, const char* function, int* failures) {
     }
 }
 
+/// Codes by which the driver says that it has not begun, has ended, finds no device or no such
+/// address: memory of the host stays so.
+int try_on_host() {
+    int failures = 0;
+    for (const int code : {3, 4, 100, 1}) {
+        stand_in_fail_with(code);
+        for (const Way way : {Way::blocking, Way::nonblocking, Way::persistent}) {
+            const Case tried{"on the host", way, Kind::host, Kind::host, 4};
+            const Outcome outcome = sum_of(attempt(tried, "cuPointerGetAttributes", 1));
+            if (outcome.faults > 0 && outcome.wrong + outcome.errors + outcome.left == 0) {
+                continue;
+            }
+            ++failures;
+            if (rank == 0) {
+                std::printf("code %d on the host: %d errors\n", code, outcome.errors);
+            }
+        }
+    }
+    return failures;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -176,6 +197,7 @@ int main(int argc, char** argv) {
             ++failures;
         }
     }
+    failures += try_on_host();
     MPI_Bcast(&failures, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();
     return failures == 0 ? 0 : 1;
