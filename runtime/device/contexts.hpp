@@ -1,16 +1,26 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <optional>
 
 namespace nodeaware::device {
 
-/// Of a context: no two of a process have the same, though they may have the same address, one
-/// after the other.
-using ContextNumber = unsigned long long;
+struct Place;
 
-/// Of the context that is current; nothing: there is none, or the driver has no numbers.
-std::optional<ContextNumber> number_of_current_context();
+/// What tells contexts apart, also those that have the same address one after the other: no two of
+/// a process have the same. 0: there is none, or the driver does not tell.
+using ContextNumber = uint64_t;
+
+/// Of the context that is current.
+ContextNumber number_of_current_context();
+/// Of the context of a place; without one, of the primary context of its device. The context is
+/// there: the place has just been looked at.
+ContextNumber number_of_context(const Place& place);
+/// Of the primary context of a device. None is made.
+ContextNumber number_of_primary_context(int ordinal);
+
+/// The primary context of a device is there, because somebody uses the device.
+bool is_in_use(int ordinal);
 
 /// Calls `work` in the primary context of each device of which it is there: of others nobody knows
 /// whether they are. Throws nothing that `work` does not.

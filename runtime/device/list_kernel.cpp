@@ -139,11 +139,11 @@ std::string load(Copies& copies, Loaded& loaded) {
 /// nullptr: there is none that works.
 void* find(Copies& copies) {
     if (!is_possible()) { return nullptr; }
-    const auto number = number_of_current_context();
-    if (!number.has_value()) { return nullptr; }
+    const ContextNumber number = number_of_current_context();
+    if (number == 0) { return nullptr; }
     All& kernels = all();
     const std::lock_guard lock(kernels.mutex);
-    const auto [found, is_new] = kernels.loaded.try_emplace(*number);
+    const auto [found, is_new] = kernels.loaded.try_emplace(number);
     if (is_new) {
         const std::string why = load(copies, found->second);
         if (!why.empty()) { say(why); }
@@ -152,11 +152,11 @@ void* find(Copies& copies) {
 }
 
 void refuse(const char* why) {
-    const auto number = number_of_current_context();
-    if (number.has_value()) {
+    const ContextNumber number = number_of_current_context();
+    if (number != 0) {
         All& kernels = all();
         const std::lock_guard lock(kernels.mutex);
-        const auto found = kernels.loaded.find(*number);
+        const auto found = kernels.loaded.find(number);
         if (found != kernels.loaded.end()) { found->second.kernel = nullptr; }
     }
     say(why);

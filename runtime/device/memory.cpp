@@ -1,6 +1,6 @@
 #include "runtime/device/memory.hpp"
 
-#include "runtime/device/context_number.hpp"
+#include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/mpi_support.hpp"
 #include "runtime/device/own_streams.hpp"
@@ -11,9 +11,11 @@
 
 #include <array>
 #include <atomic>
+#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <new>
+#include <unistd.h>
 #include <utility>
 
 namespace nodeaware::device {
@@ -134,7 +136,21 @@ bool says_it_is_on_host(int code) {
     return true;
 }
 
-Place unknown_place(int code) {
+/// Asks the system, which says so without a signal: what a pipe cannot be given, the processor must
+/// not touch.
+bool can_be_read(const void* address) {
+    std::array<int, 2> pipe{};
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) { return false; }
+    const bool can_be = ::write(pipe[1], address, 1) == 1;
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    return can_be;
+}
+
+/// A driver that fails for good, as after a fault of a kernel, is no reason to refuse what lies on
+/// the host.
+Place place_without_driver(int code, const void* address) {
+    if (says_it_is_on_host(code) || can_be_read(address)) { return {}; }
     log(LogLevel::warn, "{}", driver()->text_of(code, "cuPointerGetAttributes"));
     Place place;
     place.is_on_device = true;
@@ -167,7 +183,7 @@ Place locate(const void* address) {
         code = ask(without_range);
         place.allocation = {0, ~uint64_t{0}};
     }
-    if (code != 0) { return says_it_is_on_host(code) ? Place{} : unknown_place(code); }
+    if (code != 0) { return place_without_driver(code, address); }
     if (type != type_device && is_managed == 0) { return {}; }
     place.is_on_device = true;
     if (place.context == nullptr) { known->context_get(&place.current); }

@@ -42,13 +42,13 @@ void* make() {
 
 void* find(Direction direction) {
     if (driver()->stream_wait_event == nullptr) { return nullptr; }
-    const auto number = number_of_current_context();
-    if (!number.has_value()) { return nullptr; }
+    const ContextNumber number = number_of_current_context();
+    if (number == 0) { return nullptr; }
     const size_t which = direction == Direction::to_device ? 0 : 1;
     All& streams = all();
     const std::lock_guard lock(streams.mutex);
     try {
-        Streams& here = streams.made[*number];
+        Streams& here = streams.made[number];
         if (!here.are_tried[which]) {
             here.are_tried[which] = true;
             here.handles[which] = make();

@@ -1,6 +1,6 @@
 #include "runtime/device/slabs.hpp"
 
-#include "runtime/device/context_number.hpp"
+#include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/mpi.hpp"
