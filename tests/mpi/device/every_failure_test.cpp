@@ -155,10 +155,10 @@ long try_all(const Case& tried, const char* function, int* failures) {
 }
 
 /// Codes by which the driver says that it has not begun, has ended, finds no device or no such
-/// address: memory of the host stays so.
+/// address, or that a kernel has failed for good: memory of the host stays so.
 int try_on_host() {
     int failures = 0;
-    for (const int code : {3, 4, 100, 1}) {
+    for (const int code : {3, 4, 100, 1, 700}) {
         stand_in_fail_with(code);
         for (const Way way : {Way::blocking, Way::nonblocking, Way::persistent}) {
             const Case tried{"on the host", way, Kind::host, Kind::host, 4};
