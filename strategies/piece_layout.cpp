@@ -35,8 +35,11 @@ uint64_t best_overlapping(uint64_t bytes, const Costs& costs) {
     const ProtocolCosts& network = costs.protocols.back();
     const double latency = std::max(network.latency, network.gap);
     const double copies = costs.devices.to_host.per_byte + costs.devices.to_device.per_byte;
-    const double best = std::sqrt(static_cast<double>(bytes) * latency / copies);
-    return best < static_cast<double>(bytes) ? static_cast<uint64_t>(best) : bytes;
+    const auto size = static_cast<double>(bytes);
+    const double parts = std::round(std::sqrt(size * copies / latency));
+    if (!(parts > 1)) { return bytes; }
+    const auto count = static_cast<uint64_t>(std::min(parts, size));
+    return (bytes + count - 1) / count;
 }
 
 Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs) {

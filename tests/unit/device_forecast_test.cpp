@@ -109,12 +109,12 @@ TEST(DeviceForecast, LargeOnesAreCopiedWhileOthersTravelUnlessTheyGoStraight) {
     const double straight = 2 * 2 + 2.0 * large * 5e-6;
     EXPECT_NEAR(pair.seconds("standard", costs.with_devices(true)),
                 straight + 1 + 100 * 1e-6 + small, 1e-9);
-    // In one piece, which is cut in two: the same copies to the arena, though MPI is aware.
+    // In one piece: the same copies to the arena, though MPI is aware.
     EXPECT_NEAR(pair.seconds("three_step", costs.with_devices(true)), small + first + last + last,
                 1e-9);
     Costs slow = costs;
     slow.protocols.fill({unlimited, 1, 1e-3, 0});
-    const double network = 2 + (bytes + 2 * sizeof(PieceHeader)) * 1e-3;
+    const double network = 1 + (bytes + sizeof(PieceHeader)) * 1e-3;
     EXPECT_NEAR(pair.seconds("three_step", slow.with_devices(true)), small + first + network + last,
                 1e-9);
 }
