@@ -29,12 +29,13 @@ std::string name_of(const Candidate& candidate);
 /// T = alpha m + max(s_node / R_N, s beta) of the busiest rank (equation 4.3 of the node-aware
 /// strategies paper), where the node's message rate bounds alpha m from below, and the library's
 /// own copies into and out of shared memory. Where devices are used (Costs::devices), all memory
-/// counts as theirs, and T_copy (4.5) is added for what is staged; what goes straight from device
-/// to device costs T_off-DA (4.4): the rows of table 6 of that paper, as far as the library moves
-/// messages in these ways (see PairCost). What other pairs really carry is not known to both
-/// ends. Predictions are not better than `trusted_difference`, so of those within it of the
-/// cheapest the one with the fewest messages comes first. The others follow by their seconds;
-/// standard, three_step and two_step are always among them.
+/// counts as theirs, and of T_copy (4.5) for what is staged the first copy at one end and the last
+/// at the other are added, while the others and the network go on at the same time; what goes
+/// straight from device to device costs T_off-DA (4.4): the rows of table 6 of that paper, as far
+/// as the library moves messages in these ways (see PairCost). What other pairs really carry is not
+/// known to both ends. Predictions are not better than `trusted_difference`, so of those within it
+/// of the cheapest the one with the fewest messages comes first. The others follow by their
+/// seconds; standard, three_step and two_step are always among them.
 inline constexpr double trusted_difference = 1.2;
 std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs);
 
