@@ -36,8 +36,8 @@ Slots slots_of(const Plan& plan, uint64_t share, uint32_t most);
 uint64_t best_overlapping(uint64_t bytes, const Costs& costs);
 
 /// The plan with its pieces cut to that, and to what fits into slots of `share` bytes; where not
-/// all of them have room there at once, so that two have: one is filled or emptied while the other
-/// travels.
+/// all of them have room there at once, so that two have, if it takes longer to copy one than to
+/// send one more: one is filled or emptied while the other travels.
 Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs);
 
 /// Where the segments of a piece lie, counted from its header, as the sender packs them.

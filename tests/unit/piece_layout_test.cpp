@@ -71,6 +71,9 @@ TEST(CutForSlots, TwoPiecesHaveRoomWhereAllHaveNot) {
     EXPECT_EQ(bytes_of(plan), 4 * share);
     EXPECT_EQ(plan.pieces().size(), 9U); // each with a header
     EXPECT_EQ(slots_of(plan, share, 16).count(), 2U);
+    Costs slow; // messages
+    slow.protocols.back().latency = 1e-3;
+    EXPECT_EQ(cut_for_slots(plan_of({4 * share}), share, slow).pieces().size(), 5U);
 }
 
 TEST(CutForSlots, DevicesAreCopiedWhileOtherPiecesTravel) {
