@@ -22,7 +22,6 @@ struct Slots {
     uint64_t bytes = 0;            ///< of all of them
 
     size_t count() const { return offsets.size(); }
-    size_t of(size_t piece) const { return piece % offsets.size(); }
 };
 
 /// As many slots as `share` bytes have room for, at most `most`. No piece is larger than the share.

@@ -62,13 +62,6 @@ class Compiler {
 
     int32_t new_counter() { return static_cast<int32_t>(schedule_.counters++); }
 
-    /// Takes arena memory for the slots of a pair.
-    uint64_t reserve(const Slots& slots) {
-        const uint64_t start = next_slot_;
-        next_slot_ += slots.bytes;
-        return start;
-    }
-
     /// What has happened in a slot so far, in an order that its counter enforces: bytes come (or
     /// are staged, then come), the piece leaves; or it comes, and its bytes leave.
     struct SlotState {
@@ -81,7 +74,7 @@ class Compiler {
     /// `is_counted`: also what nothing comes behind.
     std::vector<SlotState> begin_slots(const Plan& plan, bool is_counted) {
         const Slots slots = slots_of(plan, pair_share_, slot_limit(topology_));
-        const uint64_t memory = reserve(slots);
+        const uint64_t memory = std::exchange(next_slot_, next_slot_ + slots.bytes);
         std::vector<SlotState> states(slots.count());
         for (size_t i = 0; i < states.size(); ++i) {
             states[i].begin = memory + slots.offsets[i];
