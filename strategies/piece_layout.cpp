@@ -39,7 +39,9 @@ uint64_t best_overlapping(uint64_t bytes, const Costs& costs) {
     if (!costs.devices.are_used) { return bytes; }
     const double copies = costs.devices.to_host.per_byte + costs.devices.to_device.per_byte;
     const auto size = static_cast<double>(bytes);
-    const double parts = std::round(std::sqrt(size * copies / message_seconds(costs)));
+    const double further = std::max(
+        {message_seconds(costs), costs.devices.to_host.next, costs.devices.to_device.next});
+    const double parts = std::round(std::sqrt(size * copies / further));
     if (!(parts > 1)) { return bytes; }
     const auto count = static_cast<uint64_t>(std::min(parts, size));
     return (bytes + count - 1) / count;
@@ -49,7 +51,7 @@ Plan cut_for_slots(const Plan& plan, uint64_t share, const Costs& costs) {
     uint64_t bytes = 0;
     for (const Piece& piece : plan.pieces()) { bytes += piece.bytes; }
     const uint64_t all = bytes + plan.pieces().size() * (sizeof(PieceHeader) + slot_alignment);
-    const double copy = static_cast<double>(share / 2) * costs.copy_per_byte;
+    const double copy = static_cast<double>(share) / 2 * costs.copy_per_byte;
     const bool is_halved = all > share && copy > message_seconds(costs);
     const uint64_t room = (is_halved ? share / 2 : share) / slot_alignment * slot_alignment;
     const uint64_t most = std::min(room - sizeof(PieceHeader), largest_piece);

@@ -29,9 +29,10 @@ Slots slots_of(const Plan& plan, uint64_t share, uint32_t most);
 
 /// Largest piece (bytes) in which memory of devices should travel, of `bytes` between two nodes: so
 /// that pieces are copied at one end while others cross the network, and at the other end while
-/// more come. For B bytes in n pieces, T = n alpha + (B/n) (beta_D2H + beta_H2D) + what the network
-/// takes anyhow, least for n = sqrt(B (beta_D2H + beta_H2D) / alpha). Memory of the host need not
-/// be cut: it is copied so much faster than it travels that the messages cost more.
+/// more come. For B bytes in n pieces, T = n alpha + (B/n) (beta_D2H + beta_H2D) + what the slowest
+/// of copies and network takes anyhow, least for n = sqrt(B (beta_D2H + beta_H2D) / alpha), alpha
+/// of a message or of a further copy. Memory of the host need not be cut: it is copied so much
+/// faster than it travels that the messages cost more.
 uint64_t best_overlapping(uint64_t bytes, const Costs& costs);
 
 /// The plan with its pieces cut to that, and to what fits into slots of `share` bytes; where not

@@ -85,6 +85,9 @@ TEST(CutForSlots, DevicesAreCopiedWhileOtherPiecesTravel) {
     // Where messages cost more than copies, all goes as one.
     EXPECT_EQ(cut_for_slots(plan_of({bytes}), share, of_devices(1, 1e-9)).pieces().size(), 1U);
     EXPECT_EQ(cut_for_slots(plan_of({bytes}), share, of_devices(1e-3, 0)).pieces().size(), 1U);
+    Costs costs = of_devices(1e-6, 4e-8);
+    costs.devices.to_device.next = 1e-3; // dearer than a message
+    EXPECT_EQ(cut_for_slots(plan_of({bytes}), share, costs).pieces().size(), 6U);
 }
 
 TEST(CutForSlots, AllRanksThatSendBeginAtOnce) {
