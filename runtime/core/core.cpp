@@ -6,6 +6,7 @@
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/device/driver.hpp"
+#include "runtime/device/kept_lists.hpp"
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/memory.hpp"
 #include "runtime/device/own_streams.hpp"
@@ -178,6 +179,7 @@ void stop() {
     guarded(close_slabs);
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
     Communicator::close();
+    device::forget_kept_lists();
     device::list_kernel::unload();
     device::own_streams::close();
     mpi.Group_free(&library->world.group);

@@ -23,6 +23,10 @@ class HostMemory {
     HostMemory& operator=(HostMemory&& other) noexcept;
 
     std::byte* data() const { return data_; }
+    /// As many as were asked for, or more.
+    uint64_t bytes() const { return bytes_; }
+    /// Else it is ordinary memory, which no device is let reach.
+    bool can_be_pinned() const { return is_kept_; }
     /// Before copies; once is enough, unless the device has been reset. `copies`: in the context of
     /// `place`.
     void pin(Copies& copies, const Place& place) const;

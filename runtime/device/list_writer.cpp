@@ -71,11 +71,12 @@ uint64_t ListWriter::prepare() {
 }
 
 CopyList ListWriter::write(std::byte* memory, uint64_t address) const {
-    const size_t bytes_of_parts = parts_.size() * sizeof(ListPart);
-    if (parts_.empty()) { return {to_, from_, address, address, 0}; }
-    std::memcpy(memory, parts_.data(), bytes_of_parts);
-    std::memcpy(memory + bytes_of_parts, entries_.data(), entries_.size() * sizeof(ListEntry));
-    return {to_, from_, address + bytes_of_parts, address, parts_.size()};
+    if (!parts_.empty()) {
+        const size_t bytes_of_parts = parts_.size() * sizeof(ListPart);
+        std::memcpy(memory, parts_.data(), bytes_of_parts);
+        std::memcpy(memory + bytes_of_parts, entries_.data(), entries_.size() * sizeof(ListEntry));
+    }
+    return written(address, parts_.size());
 }
 
 void ListWriter::clear() {

@@ -20,6 +20,8 @@ class ListWriter {
     /// False: not in one list with those before, and it has not been added. Throws std::bad_alloc.
     bool add(uint64_t to, uint64_t from, uint64_t bytes);
     size_t runs() const { return runs_.size(); }
+    /// What lists of the same copies have in common, wherever memory begins.
+    const std::vector<ListEntry>& entries() const { return runs_; }
     uint64_t bytes() const { return bytes_; }
     /// Calls `take(to, from, bytes)` for each run, as it was added.
     template <class Take> void for_each(Take take) const {
@@ -33,6 +35,10 @@ class ListWriter {
     /// Writes the list that has been prepared. `address`: of the memory, for the kernel; both are
     /// aligned to 8 bytes.
     CopyList write(std::byte* memory, uint64_t address) const;
+    /// The list of the same runs that is there already, in so many parts.
+    CopyList written(uint64_t address, size_t parts) const {
+        return {to_, from_, address + parts * sizeof(ListPart), address, parts};
+    }
 
     void clear();
 

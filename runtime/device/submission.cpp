@@ -38,7 +38,7 @@ constexpr std::array texts = {"to host", "to device", "within device"};
 } // namespace
 
 Submission::~Submission() {
-    for (HostMemory& list : lists_) { HostMemory::lose(std::move(list)); }
+    for (const auto& list : lists_) { list->lose(); }
 }
 
 Submission& Submission::operator=(Submission&& other) noexcept {
@@ -117,11 +117,11 @@ bool Submission::launch(Copies& copies, Direction direction) {
     try {
         if (!list_kernel::is_usable(copies)) { return false; }
         lists_.reserve(lists_.size() + 1);
-        HostMemory memory(writer.prepare());
-        const uint64_t address = memory.address_for_kernels(copies);
+        auto list = kept_list(writer);
+        const uint64_t address = list->memory().address_for_kernels(copies);
         if (address == 0) { return false; }
-        if (!list_kernel::launch(copies, writer.write(memory.data(), address))) { return false; }
-        lists_.push_back(std::move(memory));
+        if (!list_kernel::launch(copies, writer.written(address, list->parts()))) { return false; }
+        lists_.push_back(std::move(list));
     } catch (const std::bad_alloc&) { return false; }
     DeviceCounting::add(counts_of(direction, writer.bytes()));
     return true;

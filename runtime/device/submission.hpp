@@ -1,11 +1,12 @@
 #pragma once
 
-#include "runtime/device/host_memory.hpp"
+#include "runtime/device/kept_lists.hpp"
 #include "runtime/device/list_writer.hpp"
 #include "runtime/device/memory.hpp"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace nodeaware::device {
@@ -21,7 +22,7 @@ struct Piece {
 
 /// Copies of one context that begin together. A copy by itself takes about as long as 100 KB more
 /// of it would; so many short ones are a list, which a kernel carries out, where that works, and
-/// all others go to the copy engine. Lists are in memory of the submission, until it ends.
+/// all others go to the copy engine.
 class Submission {
   public:
     Submission() = default;
@@ -54,8 +55,8 @@ class Submission {
     bool launch(Copies& copies, Direction direction);
 
     std::array<List, 3> open_;
-    std::vector<HostMemory> lists_;
-    Span pinned_; ///< memory of the host that was used last
+    std::vector<std::shared_ptr<const KeptList>> lists_; ///< that kernels may be reading
+    Span pinned_;                                        ///< memory of the host that was used last
     uint64_t pinned_address_ = 0;
 };
 
