@@ -42,6 +42,7 @@ void end(Context*& context) {
 
 } // namespace
 
+Context* primary_context(int device) { return primary(device); }
 Context* current() { return contexts[depth]; }
 void* current_context() {
     const Context* const used = current();

@@ -14,6 +14,9 @@ struct Context {
 /// Of this thread; nullptr: none.
 Context* current();
 
+/// With the lock of the driver.
+Context* primary_context(int device);
+
 // What goes with a context, each said by the file that has it. With the lock of the driver.
 void forget_copies(const Context* context);
 void forget_pinned(const Context* context);

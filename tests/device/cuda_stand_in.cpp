@@ -13,8 +13,9 @@
 // it. GPU_STAND_IN_FAIL="RANK FUNCTION K": there the K-th call of that function fails, of those for
 // which the test allows it; with GPU_STAND_IN_FAIL_ANYWHERE=1 of all. GPU_STAND_IN_SEED: how often
 // events have to be asked for. GPU_STAND_IN_PINS_NOTHING=1: memory of the host is never pinned.
-// GPU_STAND_IN_KERNELS: see kernels.cpp.
+// GPU_STAND_IN_KERNELS: see kernels.cpp. GPU_STAND_IN_ALL: see claimed.hpp.
 
+#include "tests/device/claimed.hpp"
 #include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
@@ -123,8 +124,12 @@ int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
 
 /// Where the driver has the bytes of that address; nullptr: they may not be copied by this thread.
 char* look_up(std::uint64_t address, std::size_t bytes, int* code) {
-    const auto found = find(address);
     *code = invalid_value;
+    if (is_claimed(address)) {
+        *code = current() == primary_context(0) ? success : invalid_context;
+        return *code == success ? reinterpret_cast<char*>(address) : nullptr;
+    }
+    const auto found = find(address);
     if (found == memory().allocations.end()) { return nullptr; }
     const std::uint64_t offset = address - address_of(0);
     if (offset + bytes > found->first + found->second.bytes) { return nullptr; }
@@ -145,6 +150,12 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
 }
 
 } // namespace
+
+bool is_claimed(std::uint64_t address) {
+    const bool is_own = address >= address_of(0) && address < address_of(all_bytes);
+    return claim() != Claim::none && !is_own && address >= claimed_begin &&
+           address - claimed_begin < claimed_bytes && pinned_range(address).begin == nullptr;
+}
 
 void forget_allocations(const Context* context) {
     std::erase_if(memory().allocations, [&](const auto& one) {
@@ -197,7 +208,9 @@ void put_out(std::uint64_t address) {
 char* find_bytes(std::uint64_t address, std::size_t bytes) {
     int code = success;
     const auto found = find(address);
-    const bool is_plain = found != memory().allocations.end() && found->second.kind == Kind::device;
+    const bool is_of_device =
+        found != memory().allocations.end() && found->second.kind == Kind::device;
+    const bool is_plain = is_of_device || (claim() == Claim::device && is_claimed(address));
     return is_plain ? look_up(address, bytes, &code) : nullptr;
 }
 
@@ -333,6 +346,10 @@ struct Known {
     std::uint64_t serial = 0;
 };
 Known look_at(std::uint64_t address) {
+    if (is_claimed(address)) {
+        const int is_managed = claim() == Claim::managed ? 1 : 0;
+        return {primary_context(0), 2, is_managed, 0, claimed_begin, claimed_bytes, 1};
+    }
     const auto found = find(address);
     if (found == memory().allocations.end()) {
         const PinnedRange range = pinned_range(address);
