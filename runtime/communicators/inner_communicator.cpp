@@ -1,5 +1,6 @@
 #include "runtime/communicators/inner_communicator.hpp"
 
+#include "runtime/device/driver.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/memory/local_group.hpp"
 #include "runtime/mpi/errors_return.hpp"
@@ -81,10 +82,12 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
     if (own == MPI_COMM_NULL) { return nullptr; }
     std::shared_ptr<InnerCommunicator> inner(
         new InnerCommunicator(own, std::move(topology), std::move(members), world));
-    const int mine = inner->create_arena() ? 1 : 0;
-    int all = 0;
-    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, own);
-    return all == 1 ? inner : nullptr;
+    const std::array<int, 2> mine = {inner->create_arena() ? 1 : 0,
+                                     device::driver() == nullptr ? 1 : 0};
+    std::array<int, 2> all{};
+    MPI_CALL(Allreduce, mine.data(), all.data(), 2, MPI_INT, MPI_MIN, own);
+    inner->may_have_devices_ = all[1] == 0;
+    return all[0] == 1 ? inner : nullptr;
 }
 
 InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,

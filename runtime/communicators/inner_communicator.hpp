@@ -49,6 +49,8 @@ class InnerCommunicator {
     const Parameters& parameters(CallMemory memory = CallMemory::host) const {
         return parameters_.at(static_cast<size_t>(memory));
     }
+    /// A rank had a driver of devices when this was made; all ranks know the same.
+    bool may_have_devices() const { return may_have_devices_; }
     NodeArena& arena() { return arena_; }
     device::PinnedMemory& pinned() { return pinned_; } ///< of the arena
     Agreement& agreement() { return *agreement_; }
@@ -92,6 +94,7 @@ class InnerCommunicator {
     Exchange exchange_;
     uint32_t operations_ = 0;
     std::set<int> contexts_;
+    bool may_have_devices_ = false;
     bool is_left_ = false;
     std::array<uint32_t, 2> used_counters_{};
 };

@@ -130,11 +130,28 @@ double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t 
     return inner.rank() == 0 ? cost : 0;
 }
 
+CallMemory Selection::agreed_memory(const InnerCommunicator& inner, const Exchange& exchange) {
+    FixedCalls& calls = fixed_calls_[exchange.operation];
+    calls.seen = std::max(calls.seen, memory_of(exchange));
+    ++calls.count;
+    const bool agrees_now = calls.count > 1 && std::has_single_bit(calls.count);
+    if (agrees_now && calls.agreed < CallMemory::devices) {
+        int seen = static_cast<int>(calls.seen);
+        int largest = 0;
+        MPI_CALL(Allreduce, &seen, &largest, 1, MPI_INT, MPI_MAX, inner.comm());
+        calls.agreed = static_cast<CallMemory>(largest);
+    }
+    return calls.agreed;
+}
+
 Selected Selection::select(InnerCommunicator& inner, const Exchange& exchange, const Choice& choice,
                            uint64_t uniform_bytes) {
     Selected selected;
     if (choice.kind == Choice::Kind::fixed) {
         selected.strategy = choice.strategy;
+        if (choice.strategy != nullptr && inner.may_have_devices()) {
+            selected.memory = agreed_memory(inner, exchange);
+        }
         return selected;
     }
     const Operation operation = exchange.operation;

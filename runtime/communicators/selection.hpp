@@ -34,7 +34,9 @@ struct Selected {
 ///
 /// Whether memory is a device's each rank knows of its own only. When the ranks agree on times,
 /// they agree on that, too: if it was on any of them, the calls count as such from then on, and
-/// learning begins again. Until then all count as the host's.
+/// learning begins again. Until then all count as the host's. Where the configuration names a
+/// strategy and there are devices, they agree at the second, fourth, eighth .. call of an
+/// operation.
 class Selection {
   public:
     /// Collective over the inner communicator, from time to time. `uniform_bytes`: of every
@@ -49,11 +51,20 @@ class Selection {
         CallMemory agreed = CallMemory::host; ///< never less than it was
     };
 
+    /// Of calls by a strategy that is given.
+    struct FixedCalls {
+        uint64_t count = 0;
+        CallMemory seen = CallMemory::host; ///< as of Calls
+        CallMemory agreed = CallMemory::host;
+    };
+
+    CallMemory agreed_memory(const InnerCommunicator& inner, const Exchange& exchange);
     Calls& calls(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes);
     static double agree(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
                         Calls& calls);
 
     std::map<std::pair<Operation, int>, Calls> calls_; ///< by operation, size class
+    std::map<Operation, FixedCalls> fixed_calls_;
 };
 
 } // namespace nodeaware
