@@ -30,11 +30,12 @@ using MPI_Count = int64_t;
 struct Core {
     size_t size; ///< of this structure: tells a core that was built for another version of it
 
-    /// After MPI_Init. Collective over MPI_COMM_WORLD. False if the library is not to do anything
-    /// in this job. If it is, MPI_Finalize will call `at_end` after the callbacks by which the
-    /// application deletes its attributes of MPI_COMM_SELF; from then on the core is not to be
-    /// called.
-    bool (*start)(void (*at_end)());
+    /// After MPI_Init. Collective over MPI_COMM_WORLD. Returns the hooks to be called from now on,
+    /// this table or another one; nullptr if the library is not to do anything in this job. If it
+    /// is, MPI_Finalize will call `at_end` after the callbacks by which the application deletes its
+    /// attributes of MPI_COMM_SELF; from then on the core is not to be called. `caller` tells where
+    /// the application has called the function that this thread is in; nullptr: not known.
+    const Core* (*start)(void (*at_end)(), const void* (*caller)());
     /// Number of blocks that an exchange on `comm` sends and receives.
     void (*degrees)(MPI_Comm comm, bool neighborhood, int* sends, int* receives);
 

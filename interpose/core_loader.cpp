@@ -107,6 +107,8 @@ void watch(const abi::Core* core) {
     set(activity.pending_work, core == nullptr ? &Activity::nothing : core->pending_work);
 }
 
+const void* caller() { return thread.caller; }
+
 void forget_core() {
     watch(nullptr);
     running_core.store(nullptr, std::memory_order_release);
@@ -114,8 +116,10 @@ void forget_core() {
 
 } // namespace
 
-const abi::Core* active_core() {
-    return thread.depth == 0 ? running_core.load(std::memory_order_acquire) : nullptr;
+const abi::Core* active_core(const void* caller) {
+    if (thread.depth != 0) { return nullptr; }
+    thread.caller = caller;
+    return running_core.load(std::memory_order_acquire);
 }
 
 namespace {
@@ -168,10 +172,11 @@ void start_core() {
         complain("no support for this MPI", "neither Open MPI nor a relative of MPICH");
         return;
     }
-    const abi::Core* core = load_core(mpi);
-    if (all_ranks_have(core != nullptr, mpi) && core->start(forget_core)) {
-        running_core.store(core, std::memory_order_release);
-        watch(core);
+    const abi::Core* const core = load_core(mpi);
+    if (!all_ranks_have(core != nullptr, mpi)) { return; }
+    if (const abi::Core* const hooks = core->start(forget_core, caller)) {
+        running_core.store(hooks, std::memory_order_release);
+        watch(hooks);
     }
 }
 

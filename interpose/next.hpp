@@ -39,8 +39,8 @@ inline constexpr int no_mpi = 16;
 
 /// The core, while it is in charge of calls of this thread: not before MPI_Init and after
 /// MPI_Finalize, not without a core for this MPI, and not inside our own work or an MPI function
-/// that is implemented with others.
-const abi::Core* active_core();
+/// that is implemented with others. `caller`: where the application has called the function.
+const abi::Core* active_core(const void* caller = nullptr);
 
 /// Which calls a running core wants to see: its counters of the same names; zeroes while no core
 /// runs. Cheaper to ask than active_core(), for calls that mostly nobody wants to see.
@@ -69,9 +69,10 @@ class Inside {
 
 /// What calls this thread is in.
 struct ThreadState {
-    int depth = 0;          ///< of Inside
-    int blocking = 0;       ///< BlockingCalls
-    void* thrown = nullptr; ///< kept until the outermost ends
+    int depth = 0;                ///< of Inside
+    int blocking = 0;             ///< BlockingCalls
+    const void* caller = nullptr; ///< of the outermost of them, in the application
+    void* thrown = nullptr;       ///< kept until the outermost ends
 };
 
 /// While one lives, this thread runs a function of the application, whoever has called it, and is

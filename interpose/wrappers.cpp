@@ -22,7 +22,7 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
     EXPORTED int symbol parameters {                                                               \
         static constinit Next<int parameters> next(#symbol);                                       \
         if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
+        const Core* core = active_core(__builtin_return_address(0));                               \
         if (core == nullptr) { return next.get() arguments; }                                      \
         const Inside inside;                                                                       \
         int result = 0;                                                                            \

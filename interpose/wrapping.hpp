@@ -52,15 +52,16 @@ consteval bool is_local(std::string_view name) {
 #define A11 A10, a11
 
 /// A function that is mostly not wanted: then it costs a few loads and a jump to MPI's, without a
-/// frame. `next` is MPI's own call. The last arguments are what to do where it is wanted; they
-/// return what the function is to return, or leave that to MPI's own call after them.
+/// frame. Otherwise it jumps to another one, whose caller is then its own. `next` is MPI's own
+/// call. The last arguments are what to do where it is wanted; they return what the function is to
+/// return, or leave that to MPI's own call after them.
 #define WRAP_SELDOM(symbol, parameters, arguments, wanted, ...)                                    \
     namespace {                                                                                    \
     constinit Next<int parameters> next_##symbol(#symbol);                                         \
     [[gnu::noinline]] int serve_##symbol parameters {                                              \
         auto* const next = next_##symbol.get();                                                    \
         if (next == nullptr) { return no_mpi; }                                                    \
-        if (const Core* core = active_core()) { __VA_ARGS__ }                                      \
+        if (const Core* core = active_core(__builtin_return_address(0))) { __VA_ARGS__ }           \
         return next arguments;                                                                     \
     }                                                                                              \
     }                                                                                              \

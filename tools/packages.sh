@@ -8,9 +8,10 @@ packages_build=(
     cmake ninja-build g++ gfortran pkg-config
     openmpi-bin libopenmpi-dev mpich libmpich-dev
     libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+    libzstd-dev
 )
-# To run the emulated cluster and to read what the benchmarks write.
-packages_run=(iproute2 procps util-linux jq)
+# To run the emulated cluster and to read what the benchmarks and the library write.
+packages_run=(iproute2 procps util-linux jq zstd)
 # For the checks: stacks of ranks that hang, format and lint; what both MPIs compile alike is
 # compiled once; what makes the text of the kernel for GPUs.
 packages_check=(gdb ccache shellcheck clang-format clang-tidy clang)

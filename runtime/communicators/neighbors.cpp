@@ -134,7 +134,8 @@ void read_dist_graph(MPI_Comm comm, Neighbors& neighbors) {
              weighted != 0 ? destination_weights.data() : MPI_UNWEIGHTED);
 }
 
-/// All but the order.
+} // namespace
+
 Neighbors read_neighbors(MPI_Comm comm) {
     Neighbors neighbors;
     MPI_CALL(Topo_test, comm, &neighbors.topology);
@@ -143,8 +144,6 @@ Neighbors read_neighbors(MPI_Comm comm) {
     if (neighbors.topology == MPI_DIST_GRAPH) { read_dist_graph(comm, neighbors); }
     return neighbors;
 }
-
-} // namespace
 
 Neighbors find_neighbors(MPI_Comm comm, Operation operation) {
     Neighbors neighbors = read_neighbors(comm);

@@ -22,6 +22,9 @@ struct Neighbors {
 /// neighbours.
 Neighbors find_neighbors(MPI_Comm comm, Operation operation);
 
+/// The same without the order.
+Neighbors read_neighbors(MPI_Comm comm);
+
 /// True if this rank has neighbours, and if `comm` has no topology. Local. Throws MpiError.
 bool has_neighbors(MPI_Comm comm);
 

@@ -4,6 +4,8 @@
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
+#include "runtime/core/kept_exceptions.hpp"
+#include "runtime/core/recording.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/kept_lists.hpp"
@@ -16,11 +18,10 @@
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/progress/activity.hpp"
 #include "runtime/requests/library.hpp"
+#include "runtime/trace/recorder.hpp"
 
 #include <chrono>
-#include <cxxabi.h>
 #include <exception>
-#include <memory>
 #include <thread>
 #include <utility>
 
@@ -70,22 +71,6 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   exchange_arguments::allgatherv<Count, Offset>>;
 
-/// What the application throws in a function that MPI has called. The end of a thread passes.
-void* call_and_keep(void (*function)(void*), void* argument, int blocking) {
-    try {
-        function(argument);
-        return nullptr;
-    } catch (const __cxxabiv1::__forced_unwind&) { // pthread_exit and its kin
-        activity.blocking_calls.fetch_sub(blocking);
-        throw;
-    } catch (...) { return new std::exception_ptr(std::current_exception()); }
-}
-
-void throw_kept(void* kept) {
-    const std::unique_ptr<std::exception_ptr> thrown(static_cast<std::exception_ptr*>(kept));
-    if (*thrown != nullptr) { std::rethrow_exception(*thrown); } // else not of C++
-}
-
 void before_blocking() {
     guarded([&] { library->progress.before_blocking(); });
 }
@@ -118,7 +103,8 @@ int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
         if (library->messages != nullptr) { library->messages->created(native(parent), made); }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
-        if (topology != MPI_UNDEFINED) { contexts::prepare(made); }
+        const bool is_of_use = topology != MPI_UNDEFINED && !library->world.options.observes;
+        if (is_of_use) { contexts::prepare(made); }
         return MPI_SUCCESS;
     });
 }
@@ -153,7 +139,7 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
 
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
-    if (library->messages == nullptr) { return; }
+    if (library->messages == nullptr && trace::recorder == nullptr) { return; }
     activity.requests.fetch_or(Activity::all, std::memory_order_relaxed);
     activity.meetings.fetch_or(Activity::all, std::memory_order_relaxed);
     p2p::layer = library->messages.get();
@@ -175,6 +161,7 @@ void close_slabs() {
 void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
     library->close();
+    guarded([&] { trace::close(library->world); });
     p2p::layer = nullptr;
     guarded(close_slabs);
     guarded([&] { library->report.close(library->world, message_counts::notes()); });
@@ -204,24 +191,34 @@ void open_ranges(const World& world) {
     log(LogLevel::warn, "NODEAWARE_NVTX: this build has no NVTX, so no ranges");
 }
 
-bool start(void (*then)()) {
+void open_trace() {
+    trace::open(library->world);
+    if (trace::recorder != nullptr) { library->report.tell(trace::tell); }
+}
+
+const abi::Core& plain_core();
+
+const abi::Core* start(void (*then)(), const void* (*caller)()) {
     try {
         World world = World::discover();
-        if (world.options.disable) { return false; }
+        if (world.options.disable) { return nullptr; }
         open_datatypes();
         Communicator::open();
         library = new Library(std::move(world));
         device::set_mpi_awareness(library->world.options.device_aware);
         device::list_kernel::allow(library->world.options.device_kernels);
-        library->report.open(library->world);
+        library->report.open(library->world.options);
         open_ranges(library->world);
-        contexts::prepare(MPI_COMM_WORLD);
+        if (!library->world.options.observes) { contexts::prepare(MPI_COMM_WORLD); }
+        open_trace();
+        const abi::Core* const hooks =
+            trace::recorder == nullptr ? &plain_core() : &recording::around(plain_core(), caller);
         int keyval = MPI_KEYVAL_INVALID;
         MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, end, &keyval, nullptr);
         MPI_CALL(Comm_set_attr, MPI_COMM_SELF, keyval, nullptr);
         at_end = then;
         begin_activity();
-        return true;
+        return hooks;
     } catch (const BadSettings& error) {
         int rank = 0;
         if (mpi.Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0) {
@@ -234,7 +231,7 @@ bool start(void (*then)()) {
     } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
     delete library;
     library = nullptr;
-    return false;
+    return nullptr;
 }
 
 #define MESSAGES(suffix, Count)                                                                    \
@@ -283,8 +280,8 @@ constexpr abi::Core core = {
     .pending_work = &activity.pending_work,
     .before_blocking = before_blocking,
     .blocking_calls = &activity.blocking_calls,
-    .call_and_keep = call_and_keep,
-    .throw_kept = throw_kept,
+    .call_and_keep = kept_exceptions::call_and_keep,
+    .throw_kept = kept_exceptions::throw_kept,
     .memory_shared = memory_shared,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
@@ -378,6 +375,8 @@ constexpr abi::Core core = {
     .Request_free = requests::request_free,
     .Request_get_status = requests::request_get_status,
 };
+
+const abi::Core& plain_core() { return core; }
 
 } // namespace
 

@@ -222,9 +222,15 @@ std::vector<OptionRow> make_table() {
         {"REPORT", "0, 1", "0",
          "1: rank 0 prints what was rerouted, what was not and why, at MPI_Finalize.",
          [](Options& o, std::string_view v) { o.report = parse_switch(v); }},
-        {"TRACE", "a path; %h, %p, %r as above", "",
-         "Write one JSON line for every intercepted call.",
+        {"TRACE", "a folder", "",
+         "Record there what the application communicates: one file a rank, of bounded size.",
          [](Options& o, std::string_view v) { o.trace = v; }},
+        {"MODE", "reroute, observe", "reroute",
+         "observe: leave every call to MPI as `NODEAWARE_DISABLE` does, but see it, for "
+         "NODEAWARE_TRACE and NODEAWARE_REPORT.",
+         [](Options& o, std::string_view v) {
+             o.observes = pick<bool>(v, {{"reroute", false}, {"observe", true}});
+         }},
         {"NVTX", "0, 1", "0",
          "1: show profilers what is rerouted, and copies to and from GPUs, as ranges of NVTX.",
          [](Options& o, std::string_view v) { o.nvtx = parse_switch(v); }},

@@ -44,8 +44,9 @@ struct Options {
     LogLevel log = LogLevel::warn;
     std::string log_file;
     bool report = false;
-    std::string trace;
-    bool nvtx = false; ///< ranges.hpp
+    bool observes = false; ///< every call is left to MPI, but seen
+    std::string trace;     ///< a folder; empty: none
+    bool nvtx = false;     ///< ranges.hpp
     bool strict = false;
     double batch_timeout = -1; ///< seconds; negative: from the model
 

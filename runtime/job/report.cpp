@@ -1,16 +1,10 @@
 #include "runtime/job/report.hpp"
 
-#include "runtime/job/log.hpp"
-
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <set>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace nodeaware {
@@ -41,27 +35,6 @@ std::string text_of_device(std::string_view use, const unsigned long long* sums)
 
 } // namespace
 
-void Report::open(const World& world) {
-    const Options& options = world.options;
-    wants_times_ = options.report || !options.trace.empty();
-    if (options.trace.empty()) { return; }
-    trace_ = open_for_lines(expand_path(options.trace, world.rank), O_TRUNC);
-    if (trace_ < 0) { trace_error_ = errno; }
-    complain_of_trace(world);
-}
-
-/// Collective over MPI_COMM_WORLD.
-void Report::complain_of_trace(const World& world) {
-    if (world.options.trace.empty()) { return; }
-    std::string complaint;
-    if (trace_error_ != 0) {
-        complaint = "NODEAWARE_TRACE: " + expand_path(world.options.trace, world.rank) + ": " +
-                    std::strerror(trace_error_);
-    }
-    world.complain_once(complaint);
-    trace_error_ = 0;
-}
-
 void Report::add(const CallRecord& record) {
     const bool is_native = record.reason != Reason::none;
     const std::array<uint64_t, columns> values = {
@@ -81,38 +54,10 @@ void Report::add(const CallRecord& record) {
     if (record.is_measured) { measured_calls_.fetch_add(1, std::memory_order_relaxed); }
     learning_nanoseconds_.fetch_add(static_cast<uint64_t>(record.learning_seconds * 1e9),
                                     std::memory_order_relaxed);
-    if (trace_ >= 0) { write_trace(record); }
-}
-
-/// More of the line, where devices are in use.
-std::string Report::trace_of(const DeviceCounts& device) {
-    if (!device.is_any()) { return ""; }
-    return fmt::format(R"(,"device":{{"to_host":{},"to_device":{},"within":{},"copies":{},)"
-                       R"("unpinned":{},"straight":{},"kernels":{}}})",
-                       device.to_host, device.to_device, device.within, device.copies,
-                       device.unpinned, device.straight, device.kernels);
-}
-
-/// One write() a line, so that lines of threads, and of ranks that share a file, do not mix.
-void Report::write_trace(const CallRecord& record) {
-    const std::string line = fmt::format(
-        R"({{"operation":"{}","strategy":"{}","reason":"{}","built":{},"bytes":{},"node_messages":{},"node_bytes":{},)"
-        R"("sent_messages":{},"sent_bytes":{},"seconds":{:.9f}{}}})"
-        "\n",
-        name_of(record.operation), record.strategy == nullptr ? "native" : record.strategy->name,
-        text_of(record.reason), record.built, record.bytes, record.node_messages, record.node_bytes,
-        record.sent_messages, record.sent_bytes, record.seconds, trace_of(record.device));
-    if (!write_line(trace_, line)) {
-        trace_error_ = errno;
-        ::close(trace_);
-        trace_ = -1;
-    }
+    if (told_ != nullptr) { told_(record); }
 }
 
 void Report::close(const World& world, const std::vector<Note>& notes) {
-    if (trace_ >= 0) { ::close(trace_); }
-    trace_ = -1;
-    complain_of_trace(world);
     if (!world.options.report) { return; }
     std::vector<unsigned long long> mine;
     for (const Row& row : rows_) { mine.insert(mine.end(), row.begin(), row.end()); }

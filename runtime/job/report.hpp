@@ -8,7 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace nodeaware {
@@ -33,8 +33,9 @@ struct CallRecord {
 /// Counts calls; threads may count at the same time.
 class Report {
   public:
-    /// Opens the trace of this rank if the options ask for one. Collective over MPI_COMM_WORLD.
-    void open(const World& world);
+    void open(const Options& options) { wants_times_ = options.report || !options.trace.empty(); }
+    /// `told` is told of every call that is counted.
+    void tell(void (*told)(const CallRecord& record)) { told_ = told; }
     bool wants_times() const { return wants_times_; }
     void add(const CallRecord& record);
 
@@ -63,10 +64,6 @@ class Report {
     };
     using Row = std::array<std::atomic<uint64_t>, columns>;
 
-    void write_trace(const CallRecord& record);
-    static std::string trace_of(const DeviceCounts& device);
-    void complain_of_trace(const World& world);
-
     std::array<Row, operation_count> rows_{};
     std::array<std::atomic<uint64_t>, reason_count> reasons_{};
     std::vector<std::atomic<uint64_t>> by_strategy_ = std::vector<std::atomic<uint64_t>>(
@@ -76,8 +73,7 @@ class Report {
     std::atomic<uint64_t> measured_calls_ = 0;
     std::atomic<uint64_t> learning_nanoseconds_ = 0;
     bool wants_times_ = false;
-    int trace_ = -1;      ///< file descriptor
-    int trace_error_ = 0; ///< errno: why there is no trace, until that has been said
+    void (*told_)(const CallRecord& record) = nullptr;
 };
 
 } // namespace nodeaware

@@ -34,7 +34,7 @@ std::string in_one_line(const std::vector<std::string>& complaints) {
 }
 
 /// Rank 0 reads the options and tells the others. Complaints are left to rank 0.
-Options read_and_broadcast(int rank) {
+std::string read_and_broadcast(int rank) {
     std::string text;
     std::string complaint;
     bool strict = false;
@@ -54,7 +54,14 @@ Options read_and_broadcast(int rank) {
     if (size == 0) { throw BadSettings("rank 0 does not accept the settings"); }
     text.resize(static_cast<size_t>(size));
     MPI_CALL(Bcast, text.data(), size, MPI_CHAR, 0, MPI_COMM_WORLD);
-    return apply_settings(text);
+    return text;
+}
+
+/// Whatever the other settings say. MPI gets memory of devices as the application passes it.
+void leave_all_to_mpi(Options& options) {
+    options.strategy.fill({Choice::Kind::native, nullptr});
+    options.device_aware = DeviceAware::yes;
+    options.parameters.device_copy = DeviceCopy::md;
 }
 
 /// Which of the virtual nodes, whose sizes are used in turn, the `position`-th rank of a machine
@@ -168,7 +175,9 @@ World World::discover() {
     World world;
     MPI_CALL(Comm_rank, MPI_COMM_WORLD, &world.rank);
     MPI_CALL(Comm_size, MPI_COMM_WORLD, &world.size);
-    world.options = read_and_broadcast(world.rank);
+    world.settings = read_and_broadcast(world.rank);
+    world.options = apply_settings(world.settings);
+    if (world.options.observes) { leave_all_to_mpi(world.options); }
     const std::string complaint = open_log(world.options, world.rank);
     if (!world.options.log_file.empty()) {
         world.complain_once(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
@@ -190,11 +199,12 @@ World World::discover() {
     return world;
 }
 
-void World::complain_once(const std::string& complaint) const {
+bool World::complain_once(const std::string& complaint) const {
     const int mine = complaint.empty() ? size : rank;
     int first = 0;
     MPI_CALL(Allreduce, &mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == rank) { write_log(LogLevel::warn, complaint); }
+    return first < size;
 }
 
 std::optional<std::vector<int>> World::ranks_of(MPI_Comm comm) const {

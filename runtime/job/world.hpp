@@ -14,6 +14,7 @@ struct World {
     int rank = 0;
     int size = 0;
     Options options;
+    std::string settings;         ///< those of rank 0 as text: NAME=VALUE in each line
     std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
     int machines = 1;             ///< which may have several nodes
     bool oversubscribed = false;  ///< more ranks than cores on this machine
@@ -32,8 +33,8 @@ struct World {
     std::vector<int> nodes_of(const std::vector<int>& ranks) const;
 
     /// Warns of what is wrong on some ranks, in one line. Collective over MPI_COMM_WORLD;
-    /// `complaint` is empty where nothing is. Throws MpiError.
-    void complain_once(const std::string& complaint) const;
+    /// `complaint` is empty where nothing is. Returns whether anything was. Throws MpiError.
+    bool complain_once(const std::string& complaint) const;
 };
 
 /// Some settings are wrong, and NODEAWARE_STRICT asks to end the job.

@@ -33,6 +33,7 @@ bool is_any(const std::atomic<int>* counter) { return *counter != 0; }
 
 /// The cores that are in use, by rank.
 std::vector<const abi::Core*> active;
+const void* no_caller() { return nullptr; }
 void at_end() { active[static_cast<size_t>(job().rank())] = nullptr; }
 
 } // namespace
@@ -51,7 +52,7 @@ template <class Work> int Rank::call(const char* function, Work work) {
 Rank::Rank() {
     active.resize(static_cast<size_t>(job().size()));
     const abi::Core* const loaded = core_of(number());
-    const auto start = [&] { return loaded->start(at_end) ? 1 : 0; };
+    const auto start = [&] { return loaded->start(at_end, no_caller) != nullptr; };
     if (call("MPI_Init", start) == 1) {
         core_ = loaded;
         active[static_cast<size_t>(number())] = loaded;

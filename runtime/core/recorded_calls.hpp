@@ -1,0 +1,42 @@
+#pragma once
+
+#include "runtime/collectives/examination.hpp"
+#include "runtime/trace/recorder.hpp"
+
+/// What calls of the application come to in the trace. They have been accepted by MPI. What fails
+/// here is lost: nothing is thrown.
+namespace nodeaware::recorded_calls {
+
+/// A call that has returned.
+struct Made {
+    const char* function;
+    const void* site;
+    trace::Nanoseconds begin;
+    trace::Nanoseconds end;
+};
+
+/// `request`: of a persistent exchange that has been made.
+void exchange(const Made& made, MPI_Comm comm, const ExchangeArguments& arguments, Form form,
+              const MPI_Request* request);
+
+/// The memory of a message.
+struct Buffer {
+    const void* address;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+/// `persistent`: the request that has been made for such messages, else nullptr.
+void send(const Made& made, const Buffer& buffer, int peer, MPI_Comm comm,
+          const MPI_Request* persistent = nullptr);
+/// Of receives and probes. `is_also_send`: the call has been counted as a send.
+void receive(const Made& made, int source, int tag, MPI_Comm comm, bool is_also_send = false);
+/// Calls that have to do with none, or any, communicator.
+void other(const Made& made, bool is_event);
+/// Collectives that move other things.
+void meeting(const Made& made, MPI_Comm comm);
+
+void start(const Made& made, int count, const MPI_Request* requests);
+/// Of a persistent request that is no more.
+void forget(MPI_Request request);
+
+} // namespace nodeaware::recorded_calls

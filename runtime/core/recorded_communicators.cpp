@@ -1,0 +1,113 @@
+#include "runtime/core/recorded_communicators.hpp"
+
+#include "runtime/communicators/neighbors.hpp"
+#include "runtime/requests/library.hpp"
+#include "runtime/trace/recorder.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+namespace nodeaware::recorded_communicators {
+
+namespace {
+
+int keyval = MPI_KEYVAL_INVALID;
+std::atomic<uint64_t> freed = 0; ///< MPI uses handles again
+std::mutex mutex;                ///< of attributes, and of what follows
+/// By the number of the communicator, of which there are not many.
+std::map<int, std::vector<int>>& known_destinations() {
+    static std::map<int, std::vector<int>> lists;
+    return lists;
+}
+
+int forget(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+    freed.fetch_add(1, std::memory_order_relaxed);
+    return MPI_SUCCESS;
+}
+
+int group_of(MPI_Comm comm, bool is_inter, MPI_Group* group) {
+    if (!is_inter) { return mpi.Comm_group(comm, group); }
+    static const auto remote_group =
+        reinterpret_cast<int (*)(MPI_Comm, MPI_Group*)>(find_mpi("MPI_Comm_remote_group"));
+    return remote_group == nullptr ? MPI_ERR_OTHER : remote_group(comm, group);
+}
+
+/// Of all ranks of the group that messages go to, in MPI_COMM_WORLD; -1: from outside.
+std::vector<int> members_of(MPI_Comm comm, bool is_inter, int size) {
+    MPI_Group group = MPI_GROUP_NULL;
+    std::vector<int> members(static_cast<size_t>(size), -1);
+    if (group_of(comm, is_inter, &group) != MPI_SUCCESS) { return members; }
+    std::vector<int> theirs(members.size());
+    std::iota(theirs.begin(), theirs.end(), 0);
+    MPI_CALL(Group_translate_ranks, group, size, theirs.data(), library->world.group,
+             members.data());
+    MPI_CALL(Group_free, &group);
+    std::replace(members.begin(), members.end(), MPI_UNDEFINED, -1);
+    return members;
+}
+
+struct Sizes {
+    int size = 0;
+    bool is_inter = false;
+};
+
+Sizes sizes_of(MPI_Comm comm) {
+    int inter = 0;
+    Sizes sizes;
+    MPI_CALL(Comm_test_inter, comm, &inter);
+    sizes.is_inter = inter != 0;
+    if (sizes.is_inter) {
+        MPI_CALL(Comm_remote_size, comm, &sizes.size);
+    } else {
+        MPI_CALL(Comm_size, comm, &sizes.size);
+    }
+    return sizes;
+}
+
+Known look(MPI_Comm comm) {
+    void* value = nullptr;
+    int is_known = 0;
+    const std::lock_guard guard(mutex);
+    MPI_CALL(Comm_get_attr, comm, keyval, &value, &is_known);
+    const Sizes sizes = sizes_of(comm);
+    if (is_known != 0) { return {static_cast<int>(reinterpret_cast<intptr_t>(value)), sizes.size}; }
+    trace::Communicator communicator{0, sizes.size, sizes.is_inter, {}};
+    MPI_CALL(Comm_rank, comm, &communicator.rank);
+    communicator.members = trace::runs_of(members_of(comm, sizes.is_inter, sizes.size));
+    int number = trace::no_communicator;
+    trace::recorder->record(
+        0, [&](trace::Contents& contents) { number = contents.add_communicator(communicator); });
+    MPI_CALL(Comm_set_attr, comm, keyval, reinterpret_cast<void*>(static_cast<intptr_t>(number)));
+    return {number, sizes.size};
+}
+
+} // namespace
+
+void open() { MPI_CALL(Comm_create_keyval, MPI_COMM_NULL_COPY_FN, forget, &keyval, nullptr); }
+
+Known find(MPI_Comm comm) {
+    struct Last {
+        MPI_Comm comm = MPI_COMM_NULL;
+        uint64_t freed = 0;
+        Known known;
+    };
+    static thread_local Last last;
+    const uint64_t freed_now = freed.load(std::memory_order_relaxed);
+    if (last.comm != comm || last.freed != freed_now) { last = {comm, freed_now, look(comm)}; }
+    return last.known;
+}
+
+const std::vector<int>& destinations(MPI_Comm comm, const Known& known) {
+    const std::lock_guard guard(mutex);
+    auto& lists = known_destinations();
+    // Those beyond the limit are not told apart.
+    if (known.number == trace::no_communicator) { lists.erase(known.number); }
+    const auto found = lists.find(known.number);
+    if (found != lists.end()) { return found->second; }
+    return lists[known.number] = read_neighbors(comm).destinations;
+}
+
+} // namespace nodeaware::recorded_communicators

@@ -1,0 +1,272 @@
+#include "runtime/trace/contents.hpp"
+
+#include "strategies/traffic.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace nodeaware::trace {
+
+namespace {
+
+uint64_t number_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+uint64_t hash_of(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks) {
+    uint64_t hash = mix(number_of(call.function), static_cast<uint64_t>(call.communicator));
+    hash = mix(mix(hash, static_cast<uint64_t>(call.memory)), type_bytes);
+    for (const Block& block : blocks) {
+        hash = mix(mix(hash, static_cast<uint64_t>(block.peer)), block.bytes);
+    }
+    return hash;
+}
+
+bool is_alike(const Pattern& pattern, const Call& call, uint64_t type_bytes,
+              const std::vector<Block>& blocks) {
+    return pattern.function == call.function && pattern.communicator == call.communicator &&
+           pattern.memory == call.memory && pattern.type_bytes == type_bytes &&
+           pattern.blocks == blocks;
+}
+
+uint64_t hash_of(const Call& call) {
+    const uint64_t hash = mix(number_of(call.function), number_of(call.site));
+    return mix(mix(hash, static_cast<uint64_t>(call.communicator)),
+               static_cast<uint64_t>(call.memory));
+}
+
+bool are_alike(const Call& call, const Call& other) {
+    return call.function == other.function && call.site == other.site &&
+           call.communicator == other.communicator && call.memory == other.memory;
+}
+
+uint64_t key_of(int communicator, int peer) {
+    return (static_cast<uint64_t>(static_cast<uint32_t>(communicator)) << 32) |
+           static_cast<uint32_t>(peer);
+}
+
+void add_blocks(Sizes& sizes, const std::vector<Block>& blocks, int size) {
+    for (const Block& block : blocks) {
+        const bool is_to_all = block.peer == Block::every_rank;
+        sizes.add(block.bytes, is_to_all ? static_cast<uint64_t>(size) : 1);
+    }
+}
+
+} // namespace
+
+void Times::add(Nanoseconds begin, Nanoseconds end) {
+    const Nanoseconds taken = end - begin;
+    first = calls == 0 ? begin : std::min(first, begin);
+    last = std::max(last, end);
+    least = calls == 0 ? taken : std::min(least, taken);
+    most = std::max(most, taken);
+    sum += taken;
+    ++calls;
+}
+
+int Sizes::class_of(uint64_t bytes) { return static_cast<int>(std::bit_width(bytes)); }
+
+bool Sizes::has(int number) const {
+    return std::any_of(classes_.begin(), classes_.end(),
+                       [number](const Class& known) { return known.number == number; });
+}
+
+void Sizes::add(uint64_t bytes, uint64_t messages) {
+    const int number = class_of(bytes);
+    const auto place = std::find_if(classes_.begin(), classes_.end(), [number](const Class& known) {
+        return known.number >= number;
+    });
+    const bool is_new = place == classes_.end() || place->number != number;
+    Class& counted = is_new ? *classes_.insert(place, {number, 0, 0}) : *place;
+    counted.messages += messages;
+    counted.bytes += bytes * messages;
+}
+
+std::vector<Run> runs_of(const std::vector<int>& ranks) {
+    std::vector<Run> runs;
+    for (const int rank : ranks) {
+        if (!runs.empty()) {
+            Run& run = runs.back();
+            const int step = rank - (run.first + (run.count - 1) * run.step);
+            if (run.count == 1) { run.step = step; }
+            if (step == run.step) {
+                ++run.count;
+                continue;
+            }
+        }
+        runs.push_back({rank, 1, 1});
+    }
+    return runs;
+}
+
+int Contents::add_communicator(const Communicator& communicator) {
+    const size_t runs = communicator.members.size();
+    if (communicators_.size() >= limits_.communicators ||
+        runs_of_members_ + runs > limits_.runs_of_members) {
+        ++other_.communicators;
+        return no_communicator;
+    }
+    runs_of_members_ += runs;
+    communicators_.push_back(communicator);
+    receives_.emplace_back();
+    sequences_.emplace_back();
+    return static_cast<int>(communicators_.size() - 1);
+}
+
+int Contents::find_pattern(const Call& call, uint64_t type_bytes,
+                           const std::vector<Block>& blocks) {
+    if (call.communicator == no_communicator) { return no_pattern; }
+    const uint64_t hash = hash_of(call, type_bytes, blocks);
+    const auto [begin, end] = patterns_by_hash_.equal_range(hash);
+    for (auto known = begin; known != end; ++known) {
+        const Pattern& pattern = patterns_[static_cast<size_t>(known->second)];
+        if (is_alike(pattern, call, type_bytes, blocks)) { return known->second; }
+    }
+    const bool has_room =
+        patterns_.size() < limits_.patterns && blocks_ + blocks.size() <= limits_.blocks;
+    if (!has_room) { return no_pattern; }
+    const int number = static_cast<int>(patterns_.size());
+    blocks_ += blocks.size();
+    patterns_.push_back({call.function, call.communicator, call.memory, type_bytes, blocks, 0, {}});
+    patterns_by_hash_.emplace(hash, number);
+    return number;
+}
+
+int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
+                           bool is_persistent) {
+    const bool is_known = call.communicator != no_communicator;
+    const int size = is_known ? communicators_[static_cast<size_t>(call.communicator)].size : 0;
+    const Sums sums = is_persistent ? Sums() : sums_of(blocks, size);
+    add_call(call, true, sums);
+    const int number = find_pattern(call, type_bytes, blocks);
+    if (number == no_pattern) {
+        ++other_.patterns;
+        add_blocks(other_.pattern_sizes, blocks, size);
+        if (is_known) { sequences_[static_cast<size_t>(call.communicator)].is_cut = true; }
+        return number;
+    }
+    if (!is_persistent) { patterns_[static_cast<size_t>(number)].times.add(call.begin, call.end); }
+    add_to_sequence(call.communicator, number);
+    return number;
+}
+
+void Contents::add_to_sequence(int communicator, int pattern) {
+    Sequence& sequence = sequences_[static_cast<size_t>(communicator)];
+    if (sequence.is_cut) { return; }
+    const bool goes_on = !sequence.runs.empty() && sequence.runs.back().pattern == pattern;
+    if (!goes_on && runs_of_sequences_ >= limits_.sequence) {
+        sequence.is_cut = true;
+        return;
+    }
+    if (!goes_on) {
+        sequence.runs.push_back({pattern, 0});
+        ++runs_of_sequences_;
+    }
+    ++sequence.runs.back().calls;
+    ++patterns_[static_cast<size_t>(pattern)].made;
+}
+
+Sums Contents::add_start(int pattern, Nanoseconds begin, Nanoseconds end) {
+    if (pattern == no_pattern) {
+        ++other_.patterns;
+        return {};
+    }
+    Pattern& started = patterns_[static_cast<size_t>(pattern)];
+    started.times.add(begin, end);
+    const int size = communicators_[static_cast<size_t>(started.communicator)].size;
+    return sums_of(started.blocks, size);
+}
+
+void Contents::add_message(int communicator, int peer, uint64_t bytes) {
+    const uint64_t key = key_of(communicator, peer);
+    auto found = connection_numbers_.find(key);
+    const bool has_room = communicator != no_communicator &&
+                          connections_.size() < limits_.connections &&
+                          size_classes_ < limits_.size_classes;
+    if (found == connection_numbers_.end() && has_room) {
+        found = connection_numbers_.emplace(key, connections_.size()).first;
+        connections_.push_back({communicator, peer, {}});
+    }
+    if (found == connection_numbers_.end()) { return other_.messages.add(bytes); }
+    Sizes& sizes = connections_[found->second].sizes;
+    const bool is_known = sizes.has(Sizes::class_of(bytes));
+    if (!is_known && size_classes_ >= limits_.size_classes) { return other_.messages.add(bytes); }
+    if (!is_known) { ++size_classes_; }
+    sizes.add(bytes);
+}
+
+void Contents::add_send(const Call& call, int peer, uint64_t bytes) {
+    add_call(call, true, {1, bytes});
+    add_message(call.communicator, peer, bytes);
+}
+
+void Contents::add_receive(int communicator, bool from_any_source, bool with_any_tag) {
+    if (communicator == no_communicator) { return; }
+    Receives& receives = receives_[static_cast<size_t>(communicator)];
+    ++receives.all;
+    receives.from_any_source += from_any_source ? 1 : 0;
+    receives.with_any_tag += with_any_tag ? 1 : 0;
+}
+
+void Contents::add_call(const Call& call, bool is_event, const Sums& sent) {
+    all_calls_.add(call.begin, call.end);
+    if (is_event) { add_event(call, sent.bytes); }
+    const uint64_t hash = hash_of(call);
+    const auto [begin, end] = sites_by_hash_.equal_range(hash);
+    const auto found = std::find_if(begin, end, [&](const auto& candidate) {
+        return are_alike(sites_[candidate.second].call, call);
+    });
+    if (found == end && sites_.size() >= limits_.sites) {
+        return other_.sites.add(call.begin, call.end);
+    }
+    const size_t number = found == end ? sites_.size() : found->second;
+    if (found == end) {
+        sites_by_hash_.emplace(hash, number);
+        sites_.push_back({call, {}, 0, 0});
+    }
+    Site& site = sites_[number];
+    site.times.add(call.begin, call.end);
+    site.messages += sent.messages;
+    site.bytes += sent.bytes;
+}
+
+void Contents::add_event(const Call& call, uint64_t bytes) {
+    const Event event{call.function, call.communicator, call.begin, call.end, bytes};
+    if (events_.size() < limits_.events) {
+        events_.push_back(event);
+        return;
+    }
+    ++other_.events;
+    const size_t ring = limits_.events - limits_.events / 2;
+    if (ring == 0) { return; }
+    events_[limits_.events / 2 + next_event_] = event;
+    next_event_ = (next_event_ + 1) % ring;
+}
+
+std::vector<Event> Contents::events() const {
+    std::vector<Event> events = events_;
+    if (other_.events > 0) {
+        const auto ring = events.begin() + static_cast<std::ptrdiff_t>(limits_.events / 2);
+        std::rotate(ring, ring + static_cast<std::ptrdiff_t>(next_event_), events.end());
+    }
+    return events;
+}
+
+Sums sums_of(const std::vector<Block>& blocks, int size) {
+    Sums sums;
+    for (const Block& block : blocks) {
+        if (block.bytes == 0) { continue; }
+        const uint64_t messages = block.peer == Block::every_rank ? static_cast<uint64_t>(size) : 1;
+        sums.messages += messages;
+        sums.bytes += messages * block.bytes;
+    }
+    return sums;
+}
+
+std::string_view name_of(Memory memory) {
+    switch (memory) {
+    case Memory::host: return "host";
+    case Memory::device: return "device";
+    default: return "unknown";
+    }
+}
+
+} // namespace nodeaware::trace

@@ -1,0 +1,233 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace nodeaware::trace {
+
+/// Most of each that a rank keeps, however long it runs. What is beyond is counted in sums
+/// (`Other`): 16 MiB of memory, and files of 24 MiB before compression.
+struct Limits {
+    size_t patterns = 8192;
+    size_t blocks = 1 << 19; ///< of all patterns
+    size_t communicators = 4096;
+    size_t runs_of_members = 1 << 16; ///< of all communicators
+    size_t connections = 16384;
+    size_t size_classes = 1 << 16; ///< of all connections
+    size_t sites = 8192;
+    size_t sequence = 1 << 15; ///< runs, of all communicators
+    size_t events = 8192;      ///< the first and the last, half of it each
+};
+
+/// Since the trace began.
+using Nanoseconds = uint64_t;
+
+/// When calls were made that are counted together.
+struct Times {
+    uint64_t calls = 0;
+    Nanoseconds first = 0; ///< begin of the first
+    Nanoseconds last = 0;  ///< end of the last
+    Nanoseconds sum = 0;
+    Nanoseconds least = 0;
+    Nanoseconds most = 0;
+
+    void add(Nanoseconds begin, Nanoseconds end);
+};
+
+/// Messages by size: class 0 has the empty ones, class k those of 2^(k-1) to 2^k - 1 bytes.
+class Sizes {
+  public:
+    struct Class {
+        int number = 0;
+        uint64_t messages = 0;
+        uint64_t bytes = 0;
+    };
+
+    static int class_of(uint64_t bytes);
+    bool has(int number) const;
+    void add(uint64_t bytes, uint64_t messages = 1);
+    const std::vector<Class>& classes() const { return classes_; } ///< ascending
+
+  private:
+    std::vector<Class> classes_;
+};
+
+/// Where messages begin.
+enum class Memory : uint8_t { unknown, host, device };
+
+/// For what does not belong to a communicator, or to one beyond the limit.
+inline constexpr int no_communicator = -1;
+
+/// One call of the application. `function` is a literal: calls are compared by its address.
+struct Call {
+    const char* function = nullptr;
+    const void* site = nullptr; ///< return address; nullptr: not known
+    int communicator = no_communicator;
+    Memory memory = Memory::unknown;
+    Nanoseconds begin = 0;
+    Nanoseconds end = 0;
+};
+
+/// Ranks in an arithmetic progression.
+struct Run {
+    int first = 0;
+    int step = 1;
+    int count = 1;
+};
+/// A list of ranks in such runs.
+std::vector<Run> runs_of(const std::vector<int>& ranks);
+
+struct Communicator {
+    int rank = 0;
+    int size = 0; ///< of the group that messages go to
+    bool is_inter = false;
+    std::vector<Run> members; ///< ranks in MPI_COMM_WORLD of that group; -1: from outside
+};
+
+/// What one call sends to one rank.
+struct Block {
+    static constexpr int every_rank = -1; ///< as much to each rank of the communicator
+    int32_t peer = 0;                     ///< in the communicator
+    uint64_t bytes = 0;
+    bool operator==(const Block&) const = default;
+};
+
+/// Messages that are not empty.
+struct Sums {
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+};
+
+/// Collective calls that send the same.
+struct Pattern {
+    const char* function = nullptr;
+    int communicator = no_communicator;
+    Memory memory = Memory::unknown;
+    uint64_t type_bytes = 0; ///< of the datatype that is sent; 0: of several
+    std::vector<Block> blocks;
+    uint64_t made = 0; ///< times that it is in the sequence of its communicator
+    Times times;       ///< of exchanges: of a persistent one, its starts
+};
+
+/// Messages to one rank of a communicator.
+struct Connection {
+    int communicator = no_communicator;
+    int peer = 0;
+    Sizes sizes;
+};
+
+/// Calls of one function at one place in the program.
+struct Site {
+    Call call; ///< without its times
+    Times times;
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+};
+
+/// Calls on one communicator that receive.
+struct Receives {
+    uint64_t all = 0;
+    uint64_t from_any_source = 0;
+    uint64_t with_any_tag = 0;
+};
+
+/// The first collective calls on a communicator, in their order: all its ranks make the same.
+struct Sequence {
+    struct Run {
+        int pattern = 0;
+        uint64_t calls = 0;
+    };
+    std::vector<Run> runs;
+    bool is_cut = false; ///< there were more
+};
+
+/// One call, for a timeline.
+struct Event {
+    const char* function = nullptr;
+    int communicator = no_communicator;
+    Nanoseconds begin = 0;
+    Nanoseconds end = 0;
+    uint64_t bytes = 0; ///< sent
+};
+
+/// What is beyond the limits.
+struct Other {
+    uint64_t patterns = 0; ///< calls
+    Sizes pattern_sizes;
+    uint64_t communicators = 0;
+    Sizes messages; ///< of connections
+    Times sites;
+    uint64_t events = 0;
+};
+
+/// All that one rank has recorded, within the limits. No thread-safety of its own.
+class Contents {
+  public:
+    static constexpr int no_pattern = -1;
+
+    explicit Contents(const Limits& limits = {}) : limits_(limits) {}
+
+    /// Its number, or no_communicator where there is no room.
+    int add_communicator(const Communicator& communicator);
+    /// A collective call, which sends `blocks`. Returns the number of its pattern, or no_pattern.
+    /// A persistent one is only made here, and started later.
+    int add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
+                     bool is_persistent = false);
+    /// A call that sends a message to rank `peer` of its communicator.
+    void add_send(const Call& call, int peer, uint64_t bytes);
+    /// Any other call, which takes time. `is_event`: of interest for a timeline.
+    void add_call(const Call& call, bool is_event = true, const Sums& sent = {});
+
+    // What a call does, which is counted otherwise.
+    /// Starts a persistent exchange. Returns what that sends.
+    Sums add_start(int pattern, Nanoseconds begin, Nanoseconds end);
+    void add_message(int communicator, int peer, uint64_t bytes);
+    void add_receive(int communicator, bool from_any_source, bool with_any_tag);
+
+    const std::vector<Communicator>& communicators() const { return communicators_; }
+    const std::vector<Pattern>& patterns() const { return patterns_; }
+    const std::vector<Connection>& connections() const { return connections_; }
+    const std::vector<Site>& sites() const { return sites_; }
+    const std::vector<Receives>& receives() const { return receives_; } ///< by communicator
+    const std::vector<Sequence>& sequences() const { return sequences_; }
+    /// In the order of their ends, but for a gap after the first half.
+    std::vector<Event> events() const;
+    const Other& other() const { return other_; }
+    const Times& all_calls() const { return all_calls_; }
+    const Limits& limits() const { return limits_; }
+
+  private:
+    /// Of the calls that are like this one; makes it where there is room.
+    int find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks);
+    void add_to_sequence(int communicator, int pattern);
+    void add_event(const Call& call, uint64_t bytes);
+
+    Limits limits_;
+    std::vector<Communicator> communicators_;
+    std::vector<Pattern> patterns_;
+    std::unordered_multimap<uint64_t, int> patterns_by_hash_;
+    std::vector<Connection> connections_;
+    std::unordered_map<uint64_t, size_t> connection_numbers_;
+    std::vector<Site> sites_;
+    std::unordered_multimap<uint64_t, size_t> sites_by_hash_;
+    std::vector<Receives> receives_;
+    std::vector<Sequence> sequences_;
+    std::vector<Event> events_;
+    size_t next_event_ = 0; ///< of the second half, which is a ring
+    size_t blocks_ = 0;
+    size_t runs_of_members_ = 0;
+    size_t size_classes_ = 0;
+    size_t runs_of_sequences_ = 0;
+    Other other_;
+    Times all_calls_;
+};
+
+/// On a communicator of `size` ranks.
+Sums sums_of(const std::vector<Block>& blocks, int size);
+
+std::string_view name_of(Memory memory);
+
+} // namespace nodeaware::trace
