@@ -115,7 +115,10 @@ void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known&
         return;
     }
     const bool is_uniform = arguments.received.kind == Blocks::Kind::uniform;
-    if (is_uniform) { return add(Block::every_rank, sizes.at(0)); }
+    if (is_uniform) { // MPI_PROC_NULL may have the same number
+        if (sizes.at(0) > 0) { list.push_back({Block::every_rank, sizes.at(0)}); }
+        return;
+    }
     for (int peer = 0; peer < known.size; ++peer) { add(peer, sizes.at(peer)); }
 }
 

@@ -223,7 +223,8 @@ std::vector<OptionRow> make_table() {
          "1: rank 0 prints what was rerouted, what was not and why, at MPI_Finalize.",
          [](Options& o, std::string_view v) { o.report = parse_switch(v); }},
         {"TRACE", "a folder", "",
-         "Record there what the application communicates: one file a rank, of bounded size.",
+         "Record there what the application communicates, for `nodeaware analyze`: one file a "
+         "rank, of bounded size.",
          [](Options& o, std::string_view v) { o.trace = v; }},
         {"MODE", "reroute, observe", "reroute",
          "observe: leave every call to MPI as `NODEAWARE_DISABLE` does, but see it, for "

@@ -99,6 +99,7 @@ class Program {
         std::array<MPI_Comm, 2> comms{};
         for (MPI_Comm& comm : comms) { MPI_Comm_dup(MPI_COMM_WORLD, &comm); }
         std::vector<std::thread> threads;
+        threads.reserve(comms.size());
         for (const MPI_Comm comm : comms) {
             threads.emplace_back([this, comm] {
                 const auto [left, right] = beside(comm);

@@ -16,6 +16,7 @@ int run(int argc, char** argv) {
     nodeaware::tool::add_model_command(app);
     nodeaware::tool::add_fit_command(app);
     nodeaware::tool::add_calibrate_command(app);
+    nodeaware::tool::add_analyze_command(app);
     // What stands behind "--" is somebody else's command line.
     char** const end = argv + argc;
     char** const dashes = std::find(argv, end, std::string_view("--"));

@@ -1,0 +1,158 @@
+#include "runtime/job/options.hpp"
+#include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/trace_analysis.hpp"
+#include "tuning/costs_of.hpp"
+#include "tuning/table_file.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Arguments {
+    std::string folder;
+    std::string model;
+    int ppn = 0; ///< 0: as it was
+    bool json = false;
+};
+
+void print_rows(const ordered_json& rows, const char* what, const char* heading) {
+    constexpr size_t most = 20;
+    if (rows.empty()) { return; }
+    std::printf("\n%-56s %12s %14s %16s %12s\n", heading, "calls", "messages", "bytes", "seconds");
+    for (size_t i = 0; i < std::min(rows.size(), most); ++i) {
+        const ordered_json& row = rows[i];
+        std::printf("%-56s %12llu %14llu %16llu %12.6f\n", row[what].get<std::string>().c_str(),
+                    row["calls"].get<unsigned long long>(),
+                    row["messages"].get<unsigned long long>(),
+                    row["bytes"].get<unsigned long long>(), row["seconds"].get<double>());
+    }
+    if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
+}
+
+std::string size_text(uint64_t bytes) {
+    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit + 1 < std::size(units); bytes /= 1024) { ++unit; }
+    return std::to_string(bytes) + " " + units[unit];
+}
+
+void print_sizes(const ordered_json& sizes) {
+    if (sizes.empty()) { return; }
+    std::printf("\nBetween nodes, by size   %14s %16s\n", "messages", "bytes");
+    for (const ordered_json& row : sizes) {
+        const auto from = row["from"].get<uint64_t>();
+        const std::string range =
+            from == 1 ? "1 B" : size_text(from) + " to less than " + size_text(2 * from);
+        std::printf("%-24s %14llu %16llu\n", range.c_str(),
+                    row["messages"].get<unsigned long long>(),
+                    row["bytes"].get<unsigned long long>());
+    }
+}
+
+void print_forecast(const ordered_json& forecast) {
+    if (forecast["calls"] == 0) { return; }
+    std::printf("\nCollective exchanges between nodes: %llu calls, %.6f s measured (mean of the "
+                "ranks); by model table %s\n",
+                forecast["calls"].get<unsigned long long>(),
+                forecast["measured_seconds"].get<double>(),
+                forecast["model"].get<std::string>().c_str());
+    std::printf("%-16s %12.6f s\n", "native", forecast["native_seconds"].get<double>());
+    for (const ordered_json& row : forecast["strategies"]) {
+        std::printf("%-16s %12.6f s, %.2f times as fast\n",
+                    row["strategy"].get<std::string>().c_str(), row["seconds"].get<double>(),
+                    row.value("times_native", 1.0));
+    }
+    if (forecast["left_out"] != 0) {
+        std::printf("%llu rarer kinds of exchanges are left out\n",
+                    forecast["left_out"].get<unsigned long long>());
+    }
+}
+
+void print(const ordered_json& report) {
+    for (const ordered_json& line : report["verdict"]) {
+        std::printf("%s\n", line.get<std::string>().c_str());
+    }
+    const ordered_json& in_calls = report["seconds_in_calls"];
+    std::printf(
+        "\nSeconds in calls: mean %.6f, most %.6f (rank %d), least %.6f (rank %d, which the "
+        "others wait for most)\n",
+        in_calls["mean"].get<double>(), in_calls["most"]["seconds"].get<double>(),
+        in_calls["most"]["rank"].get<int>(), in_calls["least"]["seconds"].get<double>(),
+        in_calls["least"]["rank"].get<int>());
+    std::printf("Receives: %llu, of which %llu from any source\n",
+                report["receives"].get<unsigned long long>(),
+                report["from_any_source"].get<unsigned long long>());
+    print_forecast(report["forecast"]);
+    print_sizes(report["between_nodes"]["sizes"]);
+    print_rows(report["communicators"], "ranks", "Communicators of");
+    print_rows(report["sites"], "site", "Places in the program");
+}
+
+void complain(const Trace& trace) {
+    constexpr size_t most = 8;
+    for (size_t i = 0; i < std::min(trace.complaints.size(), most); ++i) {
+        std::fprintf(stderr, "nodeaware: %s\n", trace.complaints[i].c_str());
+    }
+    if (trace.complaints.size() > most) {
+        std::fprintf(stderr, "nodeaware: and %zu more\n", trace.complaints.size() - most);
+    }
+}
+
+std::vector<int> nodes_of(const Trace& trace, int ppn) {
+    std::vector<int> nodes = trace.nodes;
+    for (size_t rank = 0; ppn > 0 && rank < nodes.size(); ++rank) {
+        nodes[rank] = static_cast<int>(rank) / ppn;
+    }
+    return nodes;
+}
+
+void run(const Arguments& arguments) {
+    Trace trace = read_trace(arguments.folder);
+    complain(trace);
+    if (trace.ranks.empty()) { throw TraceError(arguments.folder + ": no rank can be read"); }
+    if (arguments.ppn > 0) { trace.nodes_are_virtual = true; }
+    const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
+    const std::string wanted = arguments.model.empty() ? trace.model : arguments.model;
+    // The job's own table may be on another machine; one that is asked for here has to be there.
+    const tuning::LoadedTable loaded = arguments.model.empty()
+                                           ? tuning::find_table_or_default(wanted)
+                                           : tuning::LoadedTable{tuning::find_table(wanted), ""};
+    Parameters parameters = Options().parameters;
+    parameters.costs = tuning::costs_of(loaded.table);
+    const TraceAnalysis analysis = analyze(trace, nodes);
+    const TraceForecast forecast = forecast_of(trace, nodes, parameters);
+    const ordered_json report = to_json(trace, analysis, forecast, loaded.table.name);
+    if (arguments.json) {
+        std::printf("%s\n",
+                    report.dump(2, ' ', true, ordered_json::error_handler_t::replace).c_str());
+    } else {
+        print(report);
+    }
+    if (!trace.complaints.empty()) { throw CLI::RuntimeError(1); }
+}
+
+} // namespace
+
+void add_analyze_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "analyze", "Say what a trace (NODEAWARE_TRACE) holds, and whether the library would help");
+    auto arguments = std::make_shared<Arguments>();
+    command->add_option("folder", arguments->folder, "The folder of the trace")->required();
+    command->add_option(
+        "--model", arguments->model,
+        "Model table to predict by, a published one or a file (default: the job's)");
+    command
+        ->add_option("--ppn", arguments->ppn,
+                     "As if the nodes had so many ranks, one after the other")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--json", arguments->json, "Print JSON");
+    command->callback([arguments] { run(*arguments); });
+}
+
+} // namespace nodeaware::tool

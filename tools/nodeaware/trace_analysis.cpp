@@ -1,0 +1,155 @@
+#include "tools/nodeaware/trace_analysis.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+namespace nodeaware::tool {
+
+namespace {
+
+/// Adds up what the ranks of a trace have sent.
+class Sums {
+  public:
+    Sums(TraceAnalysis& analysis, const std::vector<int>& nodes)
+        : analysis_(analysis), nodes_(nodes) {}
+
+    void add_pattern(const RankTrace& rank, const TracedPattern& pattern) {
+        if (pattern.communicator < 0) { return; }
+        const auto& members = rank.communicators[static_cast<size_t>(pattern.communicator)].members;
+        MessageSums& between = analysis_.collective_between_nodes;
+        for (const auto& [peer, bytes] : pattern.to) {
+            const auto number = static_cast<int>(std::bit_width(bytes));
+            const SizeClass part{number, pattern.calls, pattern.calls * bytes};
+            if (peer >= 0) {
+                add(rank.rank, members[static_cast<size_t>(peer)], part, between);
+                continue;
+            }
+            for (const int member : members) { add(rank.rank, member, part, between); }
+        }
+    }
+    void add_sends(const RankTrace& rank, const TracedSends& sends) {
+        const auto& members = rank.communicators[static_cast<size_t>(sends.communicator)].members;
+        for (const SizeClass& part : sends.sizes) {
+            add(rank.rank, members[static_cast<size_t>(sends.peer)], part,
+                analysis_.messages_between_nodes);
+        }
+    }
+
+  private:
+    /// Ranks from outside are on other nodes.
+    void add(int from, int to, const SizeClass& part, MessageSums& between) {
+        if (part.number == 0) { return; }
+        const bool is_local =
+            to >= 0 && nodes_[static_cast<size_t>(from)] == nodes_[static_cast<size_t>(to)];
+        if (is_local) { return analysis_.within_nodes.add(part.messages, part.bytes); }
+        between.add(part.messages, part.bytes);
+        analysis_.between_nodes_by_size[static_cast<size_t>(part.number)].add(part.messages,
+                                                                              part.bytes);
+    }
+
+    TraceAnalysis& analysis_;
+    const std::vector<int>& nodes_;
+};
+
+/// "all 16 ranks", or the first ones.
+std::string name_of(const std::vector<int>& members, size_t ranks) {
+    constexpr size_t most = 6;
+    if (members.size() == ranks && ranks > 1) { return "all " + std::to_string(ranks) + " ranks"; }
+    std::string name = members.size() == 1 ? "rank" : "ranks";
+    for (size_t i = 0; i < std::min(members.size(), most); ++i) {
+        name += (i == 0 ? " " : ", ") +
+                (members[i] < 0 ? std::string("outside") : std::to_string(members[i]));
+    }
+    return members.size() > most ? name + ", ... (" + std::to_string(members.size()) + ")" : name;
+}
+
+std::string name_of(const TracedSite& site) {
+    if (site.site.empty()) { return site.function; }
+    return site.function + " at " + site.site.substr(site.site.rfind('/') + 1);
+}
+
+class Rows {
+  public:
+    void add(const std::string& what, const TracedSite& site) {
+        TraceAnalysis::Row& row = rows_[what];
+        row.what = what;
+        row.calls += site.calls;
+        row.messages += site.messages;
+        row.bytes += site.bytes;
+        row.seconds += site.seconds;
+    }
+    std::vector<TraceAnalysis::Row> take() const {
+        std::vector<TraceAnalysis::Row> list;
+        for (const auto& [what, row] : rows_) { list.push_back(row); }
+        std::stable_sort(list.begin(), list.end(),
+                         [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+        return list;
+    }
+
+  private:
+    std::map<std::string, TraceAnalysis::Row> rows_;
+};
+
+void add_times(const Trace& trace, TraceAnalysis& analysis) {
+    double all = 0;
+    for (const RankTrace& rank : trace.ranks) {
+        analysis.wall = std::max(analysis.wall, rank.wall);
+        all += rank.wall;
+        analysis.mean_in_calls += rank.seconds_in_calls / static_cast<double>(trace.ranks.size());
+        const bool is_first = &rank == &trace.ranks.front();
+        if (is_first || rank.seconds_in_calls < analysis.least_in_calls.seconds) {
+            analysis.least_in_calls = {rank.rank, rank.seconds_in_calls};
+        }
+        if (is_first || rank.seconds_in_calls > analysis.most_in_calls.seconds) {
+            analysis.most_in_calls = {rank.rank, rank.seconds_in_calls};
+        }
+        for (const TracedSite& site : rank.sites) {
+            analysis.shares[static_cast<size_t>(purpose_of(site.function))] += site.seconds;
+        }
+    }
+    for (double& share : analysis.shares) { share = all > 0 ? share / all : 0; }
+}
+
+} // namespace
+
+Purpose purpose_of(const std::string& function) {
+    if (function.find("lltoall") != std::string::npos ||
+        function.find("eighbor") != std::string::npos) {
+        return Purpose::exchange;
+    }
+    return function.starts_with("MPI_") ? Purpose::message : Purpose::other;
+}
+
+TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
+    TraceAnalysis analysis;
+    std::map<int, int> ranks_on;
+    for (const int node : nodes) {
+        analysis.most_ranks_on_a_node = std::max(analysis.most_ranks_on_a_node, ++ranks_on[node]);
+    }
+    analysis.nodes = static_cast<int>(ranks_on.size());
+    Sums sums(analysis, nodes);
+    Rows communicators;
+    Rows sites;
+    for (const RankTrace& rank : trace.ranks) {
+        for (const TracedPattern& pattern : rank.patterns) { sums.add_pattern(rank, pattern); }
+        for (const TracedSends& sends : rank.sends) { sums.add_sends(rank, sends); }
+        for (const TracedCommunicator& communicator : rank.communicators) {
+            analysis.receives += communicator.receives;
+            analysis.from_any_source += communicator.from_any_source;
+        }
+        for (const TracedSite& site : rank.sites) {
+            sites.add(name_of(site), site);
+            if (site.communicator < 0) { continue; }
+            const auto& of = rank.communicators[static_cast<size_t>(site.communicator)];
+            communicators.add(name_of(of.members, nodes.size()), site);
+        }
+    }
+    analysis.communicators = communicators.take();
+    analysis.sites = sites.take();
+    add_times(trace, analysis);
+    return analysis;
+}
+
+} // namespace nodeaware::tool

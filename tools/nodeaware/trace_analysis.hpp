@@ -1,0 +1,78 @@
+#pragma once
+
+#include "tools/nodeaware/trace_forecast.hpp"
+#include "tools/nodeaware/trace_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// Messages by where they go.
+struct MessageSums {
+    uint64_t messages = 0; ///< none of them empty
+    uint64_t bytes = 0;
+    void add(uint64_t more_messages, uint64_t more_bytes) {
+        messages += more_messages;
+        bytes += more_bytes;
+    }
+};
+
+/// What functions are for.
+enum class Purpose { exchange, message, other };
+Purpose purpose_of(const std::string& function);
+
+/// What a trace comes to.
+struct TraceAnalysis {
+    int nodes = 1;
+    int most_ranks_on_a_node = 1;
+    double wall = 0; ///< of the rank that has recorded for the longest (seconds)
+    /// Parts of the time of all ranks, by purpose.
+    std::array<double, 3> shares{};
+    MessageSums collective_between_nodes;
+    MessageSums messages_between_nodes; ///< from point to point
+    MessageSums within_nodes;
+    std::array<MessageSums, 65> between_nodes_by_size{}; ///< by class
+    uint64_t receives = 0;
+    uint64_t from_any_source = 0;
+
+    /// Seconds in calls: who is in them for the shortest time is waited for by the others.
+    struct Extreme {
+        int rank = 0;
+        double seconds = 0;
+    };
+    Extreme least_in_calls;
+    Extreme most_in_calls;
+    double mean_in_calls = 0;
+
+    struct Row {
+        std::string what; ///< ranks of a communicator, or FUNCTION at SITE
+        uint64_t calls = 0;
+        uint64_t messages = 0;
+        uint64_t bytes = 0;
+        double seconds = 0; ///< of all ranks
+    };
+    std::vector<Row> communicators; ///< most seconds first
+    std::vector<Row> sites;
+
+    MessageSums between_nodes() const {
+        return {collective_between_nodes.messages + messages_between_nodes.messages,
+                collective_between_nodes.bytes + messages_between_nodes.bytes};
+    }
+};
+
+/// `nodes`: of each rank.
+TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes);
+
+/// In words, the answer first: would the library help?
+std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
+                                 const TraceForecast& forecast);
+
+/// All of it; `table`: the name of the model table.
+nlohmann::ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
+                               const TraceForecast& forecast, const std::string& table);
+
+} // namespace nodeaware::tool

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What the library has recorded (NODEAWARE_TRACE), read back; runtime/README.md describes the
+/// files.
+namespace nodeaware::tool {
+
+/// A folder that is no trace, or of another version: what() names the file, the line and what was
+/// expected.
+struct TraceError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct SizeClass {
+    int number = 0; ///< 0: empty; k: 2^(k-1) to 2^k - 1 bytes
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+};
+
+struct TracedCommunicator {
+    int rank = 0;
+    int size = 0;
+    bool is_inter = false;
+    std::vector<int> members; ///< in MPI_COMM_WORLD; -1: from outside
+    uint64_t receives = 0;
+    uint64_t from_any_source = 0;
+};
+
+struct TracedPattern {
+    std::string function;
+    int communicator = 0;
+    uint64_t made = 0;
+    uint64_t calls = 0;
+    double seconds = 0;
+    std::vector<std::pair<int, uint64_t>> to; ///< rank (-1: each) and bytes
+};
+
+struct TracedSends {
+    int communicator = 0;
+    int peer = 0;
+    std::vector<SizeClass> sizes;
+};
+
+struct TracedSite {
+    std::string function;
+    std::string site; ///< empty: not known
+    int communicator = 0;
+    uint64_t calls = 0;
+    uint64_t messages = 0;
+    uint64_t bytes = 0;
+    double seconds = 0;
+};
+
+/// What one rank has recorded.
+struct RankTrace {
+    int rank = 0;
+    bool is_complete = false;
+    bool is_cut = false; ///< some of it had no room
+    double wall = 0;
+    double seconds_in_calls = 0;
+    std::vector<TracedCommunicator> communicators;
+    std::vector<TracedPattern> patterns;
+    /// By communicator: patterns in the order of the calls, and how often each in turn.
+    std::map<int, std::vector<std::pair<int, uint64_t>>> sequences;
+    std::vector<TracedSends> sends;
+    std::vector<TracedSite> sites;
+};
+
+struct Trace {
+    std::string folder;
+    std::string job;
+    std::string file_ending;
+    std::string library;
+    std::string mpi;
+    std::string begin;
+    std::string model; ///< that the job asked for; may be empty
+    bool observes = false;
+    bool is_complete = false;
+    bool nodes_are_virtual = false;
+    std::vector<int> nodes;              ///< of each rank
+    std::vector<RankTrace> ranks;        ///< those that can be read, ascending
+    std::vector<std::string> complaints; ///< of the others: the file, the line, what was expected
+};
+
+/// Reads a folder. Files of ranks that are missing, cut off, corrupt or of another job or version
+/// are complained of and left out. Throws TraceError where that can be said of the manifest.
+Trace read_trace(const std::string& folder);
+
+} // namespace nodeaware::tool

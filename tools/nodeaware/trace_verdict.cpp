@@ -1,0 +1,198 @@
+#include "tools/nodeaware/trace_analysis.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+[[gnu::format(printf, 1, 2)]] std::string format(const char* text, ...) {
+    char line[512];
+    va_list arguments;
+    va_start(arguments, text);
+    std::vsnprintf(line, sizeof line, text, arguments);
+    va_end(arguments);
+    return line;
+}
+
+constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
+constexpr double little_gain = 1.1;  ///< models are not better than that
+
+double best_gain(const TraceForecast& forecast) {
+    const double best = forecast.strategies.front().seconds;
+    return best > 0 ? forecast.native / best : 1;
+}
+
+/// The first reason why nothing is to be gained; empty: there is none.
+std::string why_no_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    if (analysis.nodes < 2) { return "all ranks are on one node"; }
+    if (analysis.most_ranks_on_a_node < 2) {
+        return "there is one rank on each node, so there is nothing to gather";
+    }
+    if (analysis.between_nodes().messages == 0) {
+        return "no messages between nodes were recorded, by functions that the library serves";
+    }
+    const double share = analysis.shares[static_cast<size_t>(Purpose::exchange)] +
+                         analysis.shares[static_cast<size_t>(Purpose::message)];
+    if (share < little_time) {
+        return format("exchanges and messages take %.2g %% of the time", 100 * share);
+    }
+    const bool is_predicted = forecast.calls > 0 && analysis.messages_between_nodes.messages == 0;
+    if (is_predicted && best_gain(forecast) < little_gain) {
+        return "every message by itself is thought to be as fast as any strategy";
+    }
+    return "";
+}
+
+std::string gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    const std::string obstacle = why_no_gain(analysis, forecast);
+    if (!obstacle.empty()) { return "No gain expected, because " + obstacle + "."; }
+    const double share = 100 * analysis.shares[static_cast<size_t>(Purpose::exchange)];
+    std::string text;
+    if (forecast.calls == 0) {
+        text = "Nothing is predicted for collective exchanges: none between nodes could be put "
+               "together from all ranks.";
+    } else if (best_gain(forecast) < little_gain) {
+        text = format("No gain expected from the collective exchanges, which take %.2g %% of the "
+                      "time: every message by itself is thought to be as fast.",
+                      share);
+    } else {
+        text = format("%s is predicted to make the collective exchanges %.1f times as fast; they "
+                      "take %.2g %% of the time.",
+                      forecast.strategies.front().strategy.c_str(), best_gain(forecast), share);
+    }
+    return text;
+}
+
+/// Of the messages between nodes those of less than 1 KiB.
+double small_part(const TraceAnalysis& analysis) {
+    constexpr size_t first_large = 11; // the class of 1024 bytes
+    uint64_t small = 0;
+    for (size_t i = 0; i < first_large; ++i) {
+        small += analysis.between_nodes_by_size[i].messages;
+    }
+    const uint64_t all = analysis.between_nodes().messages;
+    return all == 0 ? 0 : static_cast<double>(small) / static_cast<double>(all);
+}
+
+ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* name) {
+    ordered_json list = ordered_json::array();
+    for (const TraceAnalysis::Row& row : rows) {
+        list.push_back({{name, row.what},
+                        {"calls", row.calls},
+                        {"messages", row.messages},
+                        {"bytes", row.bytes},
+                        {"seconds", row.seconds}});
+    }
+    return list;
+}
+
+ordered_json sums_of(const MessageSums& sums) {
+    return {{"messages", sums.messages}, {"bytes", sums.bytes}};
+}
+
+ordered_json sizes_of(const TraceAnalysis& analysis) {
+    ordered_json list = ordered_json::array();
+    for (size_t i = 1; i < analysis.between_nodes_by_size.size(); ++i) {
+        const MessageSums& sums = analysis.between_nodes_by_size[i];
+        if (sums.messages == 0) { continue; }
+        list.push_back(
+            {{"from", uint64_t{1} << (i - 1)}, {"messages", sums.messages}, {"bytes", sums.bytes}});
+    }
+    return list;
+}
+
+ordered_json forecast_json(const TraceForecast& forecast, const std::string& table) {
+    ordered_json json = {{"model", table},
+                         {"calls", forecast.calls},
+                         {"measured_seconds", forecast.measured},
+                         {"native_seconds", forecast.native},
+                         {"left_out", forecast.left_out},
+                         {"strategies", ordered_json::array()}};
+    for (const auto& row : forecast.strategies) {
+        ordered_json entry = {{"strategy", row.strategy}, {"seconds", row.seconds}};
+        if (row.seconds > 0) { entry["times_native"] = forecast.native / row.seconds; }
+        json["strategies"].push_back(std::move(entry));
+    }
+    return json;
+}
+
+} // namespace
+
+std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
+                                 const TraceForecast& forecast) {
+    std::vector<std::string> text = {gain(analysis, forecast)};
+    const MessageSums between = analysis.between_nodes();
+    if (between.messages > 0) {
+        text.push_back(
+            format("%.0f %% of %llu messages between nodes are below 1 KiB; %llu of "
+                   "them go from point to point, for which nothing is predicted.",
+                   100 * small_part(analysis), static_cast<unsigned long long>(between.messages),
+                   static_cast<unsigned long long>(analysis.messages_between_nodes.messages)));
+    }
+    text.push_back(format("%zu ranks on %d %snodes ran for %.3g s, of which %.2g %% were spent in "
+                          "exchanges, %.2g %% in messages from point to point and in waiting, and "
+                          "%.2g %% in other collectives.",
+                          trace.nodes.size(), analysis.nodes,
+                          trace.nodes_are_virtual ? "virtual " : "", analysis.wall,
+                          100 * analysis.shares[0], 100 * analysis.shares[1],
+                          100 * analysis.shares[2]));
+    if (!trace.observes) {
+        text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
+                          "records those without it.");
+    }
+    if (!trace.is_complete) {
+        text.emplace_back("The job did not come to its end: what follows is what it had recorded.");
+    }
+    const bool is_cut = std::any_of(trace.ranks.begin(), trace.ranks.end(),
+                                    [](const RankTrace& rank) { return rank.is_cut; });
+    if (is_cut) {
+        text.emplace_back("Some of it had no room in the trace, and is missing in what follows.");
+    }
+    if (!trace.complaints.empty()) {
+        text.push_back(format("%zu of %zu ranks could not be read and are missing in what follows.",
+                              trace.complaints.size(), trace.nodes.size()));
+    }
+    return text;
+}
+
+ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
+                     const TraceForecast& forecast, const std::string& table) {
+    const auto extreme = [](const TraceAnalysis::Extreme& of) {
+        return ordered_json{{"rank", of.rank}, {"seconds", of.seconds}};
+    };
+    return {{"verdict", verdict(trace, analysis, forecast)},
+            {"complaints", trace.complaints},
+            {"library", trace.library},
+            {"mpi", trace.mpi},
+            {"begin", trace.begin},
+            {"complete", trace.is_complete},
+            {"ranks", trace.nodes.size()},
+            {"ranks_read", trace.ranks.size()},
+            {"nodes", analysis.nodes},
+            {"wall", analysis.wall},
+            {"shares",
+             {{"exchanges", analysis.shares[0]},
+              {"messages", analysis.shares[1]},
+              {"other_collectives", analysis.shares[2]}}},
+            {"seconds_in_calls",
+             {{"least", extreme(analysis.least_in_calls)},
+              {"mean", analysis.mean_in_calls},
+              {"most", extreme(analysis.most_in_calls)}}},
+            {"between_nodes",
+             {{"collective", sums_of(analysis.collective_between_nodes)},
+              {"point_to_point", sums_of(analysis.messages_between_nodes)},
+              {"sizes", sizes_of(analysis)}}},
+            {"within_nodes", sums_of(analysis.within_nodes)},
+            {"receives", analysis.receives},
+            {"from_any_source", analysis.from_any_source},
+            {"communicators", rows_of(analysis.communicators, "ranks")},
+            {"sites", rows_of(analysis.sites, "site")},
+            {"forecast", forecast_json(forecast, table)}};
+}
+
+} // namespace nodeaware::tool
