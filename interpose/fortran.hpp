@@ -102,6 +102,10 @@ class FortranArguments {
 
     /// After success: gives the application the request, if the function has one.
     void return_request();
+    /// After success of MPI's own call, which has done that: takes it from there.
+    void take_request() {
+        if (request_argument_ != nullptr) { request_ = to_request(*request_argument_); }
+    }
 
   private:
     static abi::MPI_Info to_info(Fint handle);
@@ -129,11 +133,13 @@ template <class... Parameters> constexpr size_t position_of_communicator() {
     return position;
 }
 
-/// Offers a Fortran call to the core; true if it has been done. The arguments are those of the C
-/// function.
-template <class... Parameters>
-bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Parameters...),
-                   bool neighborhood, void* const* arguments, int* result) {
+/// Offers a Fortran call to the core, and where that leaves it to MPI, does it by `call`, which
+/// sets
+/// `*result`. The arguments are those of the C function; the core has them until it is told of the
+/// end.
+template <class Call, class... Parameters>
+void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Parameters...),
+                   bool neighborhood, void* const* arguments, int* result, Call call) {
     FortranArguments translation(core, neighborhood,
                                  arguments[position_of_communicator<Parameters...>()]);
     const bool done = [&]<size_t... Index>(std::index_sequence<Index...>) {
@@ -143,8 +149,13 @@ bool offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
         return (core.*hook)(result, std::get<Index>(translated)...);
     }
     (std::index_sequence_for<Parameters...>());
-    if (done && *result == 0) { translation.return_request(); }
-    return done;
+    if (done) {
+        if (*result == 0) { translation.return_request(); }
+        return;
+    }
+    call();
+    if (*result == 0) { translation.take_request(); }
+    core.native_done(*result);
 }
 
 } // namespace nodeaware::interpose

@@ -24,9 +24,7 @@ void around_exchange(void* const* arguments, Fint& error, Binding binding, Call 
     }
     const Inside inside;
     error = 0;
-    if (offer_to_core(*core, hook, neighborhood, arguments, &error)) { return; }
-    call();
-    core->native_done(error);
+    offer_to_core(*core, hook, neighborhood, arguments, &error, call);
 }
 
 /// The communicator is the last argument before the error code.
