@@ -110,7 +110,7 @@ void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known&
         if (bytes > 0 && peer != MPI_PROC_NULL) { list.push_back({peer, bytes}); }
     };
     if (arguments.is_with_neighbors) {
-        const auto& peers = recorded_communicators::destinations(comm, known);
+        const auto peers = recorded_communicators::destinations(comm, known);
         for (size_t i = 0; i < peers.size(); ++i) { add(peers[i], sizes.at(static_cast<int>(i))); }
         return;
     }

@@ -19,6 +19,6 @@ struct Known {
 Known find(MPI_Comm comm);
 
 /// Where this rank sends to in operations among neighbours. Throws MpiError.
-const std::vector<int>& destinations(MPI_Comm comm, const Known& known);
+std::vector<int> destinations(MPI_Comm comm, const Known& known);
 
 } // namespace nodeaware::recorded_communicators
