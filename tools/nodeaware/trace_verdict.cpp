@@ -79,6 +79,11 @@ double small_part(const TraceAnalysis& analysis) {
     return all == 0 ? 0 : static_cast<double>(small) / static_cast<double>(all);
 }
 
+std::string nodes_text(const Trace& trace, const TraceAnalysis& analysis) {
+    return std::string(trace.nodes_are_virtual ? "virtual " : "") +
+           (analysis.nodes == 1 ? "node" : "nodes");
+}
+
 ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* name) {
     ordered_json list = ordered_json::array();
     for (const TraceAnalysis::Row& row : rows) {
@@ -134,12 +139,11 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
                    100 * small_part(analysis), static_cast<unsigned long long>(between.messages),
                    static_cast<unsigned long long>(analysis.messages_between_nodes.messages)));
     }
-    text.push_back(format("%zu ranks on %d %snodes ran for %.3g s, of which %.2g %% were spent in "
+    text.push_back(format("%zu ranks on %d %s ran for %.3g s, of which %.2g %% were spent in "
                           "exchanges, %.2g %% in messages from point to point and in waiting, and "
                           "%.2g %% in other collectives.",
-                          trace.nodes.size(), analysis.nodes,
-                          trace.nodes_are_virtual ? "virtual " : "", analysis.wall,
-                          100 * analysis.shares[0], 100 * analysis.shares[1],
+                          trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(),
+                          analysis.wall, 100 * analysis.shares[0], 100 * analysis.shares[1],
                           100 * analysis.shares[2]));
     if (!trace.observes) {
         text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
