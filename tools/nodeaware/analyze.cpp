@@ -1,5 +1,6 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/trace_analysis.hpp"
 #include "tuning/costs_of.hpp"
 #include "tuning/table_file.hpp"
@@ -17,7 +18,8 @@ using nlohmann::ordered_json;
 struct Arguments {
     std::string folder;
     std::string model;
-    int ppn = 0; ///< 0: as it was
+    std::string config; ///< a file to write; empty: none
+    int ppn = 0;        ///< 0: as it was
     bool json = false;
 };
 
@@ -74,6 +76,15 @@ void print_forecast(const ordered_json& forecast) {
     }
 }
 
+void print_messages(const ordered_json& report) {
+    if (report["between_nodes"]["point_to_point"]["messages"] == 0) { return; }
+    const ordered_json& forecast = report["forecast"]["messages"];
+    std::printf("\nMessages from point to point between nodes: predicted %.6f s each by itself, "
+                "%.6f s gathered\n",
+                forecast["native_seconds"].get<double>(),
+                forecast["gathered_seconds"].get<double>());
+}
+
 void print(const ordered_json& report) {
     for (const ordered_json& line : report["verdict"]) {
         std::printf("%s\n", line.get<std::string>().c_str());
@@ -89,6 +100,7 @@ void print(const ordered_json& report) {
                 report["receives"].get<unsigned long long>(),
                 report["from_any_source"].get<unsigned long long>());
     print_forecast(report["forecast"]);
+    print_messages(report);
     print_sizes(report["between_nodes"]["sizes"]);
     print_rows(report["communicators"], "ranks", "Communicators of");
     print_rows(report["sites"], "site", "Places in the program");
@@ -128,6 +140,9 @@ void run(const Arguments& arguments) {
     const TraceAnalysis analysis = analyze(trace, nodes);
     const TraceForecast forecast = forecast_of(trace, nodes, parameters);
     const ordered_json report = to_json(trace, analysis, forecast, loaded.table.name);
+    if (!arguments.config.empty()) {
+        write_text_file(arguments.config, recommended_config(trace, analysis, forecast));
+    }
     if (arguments.json) {
         std::printf("%s\n",
                     report.dump(2, ' ', true, ordered_json::error_handler_t::replace).c_str());
@@ -151,6 +166,9 @@ void add_analyze_command(CLI::App& app) {
         ->add_option("--ppn", arguments->ppn,
                      "As if the nodes had so many ranks, one after the other")
         ->check(CLI::PositiveNumber);
+    command->add_option("--write-config", arguments->config,
+                        "Write the settings that are thought best to this file, for "
+                        "NODEAWARE_CONFIG");
     command->add_flag("--json", arguments->json, "Print JSON");
     command->callback([arguments] { run(*arguments); });
 }

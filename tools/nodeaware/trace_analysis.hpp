@@ -71,6 +71,10 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes);
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast);
 
+/// The settings that are thought best, as a file for NODEAWARE_CONFIG.
+std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis,
+                               const TraceForecast& forecast);
+
 /// All of it; `table`: the name of the model table.
 nlohmann::ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
                                const TraceForecast& forecast, const std::string& table);

@@ -1,6 +1,6 @@
 #include "tools/nodeaware/trace_forecast.hpp"
 
-#include "strategies/forecast.hpp"
+#include "tools/nodeaware/trace_traffic.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -75,18 +75,27 @@ std::map<std::vector<int>, uint64_t> exchanges_of(const SharedCommunicator& comm
     return exchanges;
 }
 
+std::vector<int> nodes_of(const std::vector<int>& members, const std::vector<int>& nodes) {
+    std::vector<int> list;
+    list.reserve(members.size());
+    for (const int rank : members) {
+        list.push_back(rank < 0 ? -1 : nodes[static_cast<size_t>(rank)]);
+    }
+    return list;
+}
+
 /// One exchange, as all its ranks have recorded it.
 class Exchange {
   public:
     Exchange(const SharedCommunicator& communicator, const std::vector<int>& patterns,
              const std::vector<int>& nodes)
-        : topology_(nodes_of(communicator.members, nodes)), lists_(patterns.size()) {
+        : traffic_(nodes_of(communicator.members, nodes)) {
         for (size_t rank = 0; rank < patterns.size(); ++rank) {
             const auto& all = communicator.seen[rank].rank->patterns;
             const TracedPattern& pattern = all[static_cast<size_t>(patterns[rank])];
-            const bool gathers = pattern.function.find("allgather") != std::string::npos;
-            if (gathers) { sharing_ = Sharing::both; }
-            for (const auto& [peer, bytes] : pattern.to) { add(rank, peer, bytes, gathers); }
+            for (const auto& [peer, bytes] : pattern.to) {
+                add(static_cast<int>(rank), peer, bytes, pattern.function);
+            }
             calls_ += ratio(pattern) / static_cast<double>(patterns.size());
             seconds_ += pattern.seconds / static_cast<double>(std::max<uint64_t>(pattern.made, 1)) /
                         static_cast<double>(patterns.size());
@@ -95,72 +104,31 @@ class Exchange {
 
     double calls() const { return calls_; }     ///< for each time in the sequence
     double seconds() const { return seconds_; } ///< likewise, mean of the ranks
-    bool crosses_nodes() const { return topology_.nodes() > 1 && crosses_nodes_; }
-
-    /// nullptr: as MPI would send it.
-    double predicted(const Strategy* strategy, const Parameters& parameters) const {
-        double most = 0;
-        for (const NodeTraffic& traffic : traffic_) {
-            most = std::max(most, predicted_seconds(traffic, strategy, parameters));
-        }
-        return most;
-    }
-
-    void gather() {
-        for (int node = 0; node < topology_.nodes(); ++node) {
-            std::vector<const RankTraffic*> lists;
-            for (const int rank : topology_.ranks_of(node)) {
-                lists.push_back(&lists_[static_cast<size_t>(rank)]);
-            }
-            traffic_.push_back(gather_traffic(topology_, node, lists, sharing_));
-        }
-    }
+    TraceTraffic& traffic() { return traffic_; }
 
   private:
-    static std::vector<int> nodes_of(const std::vector<int>& members,
-                                     const std::vector<int>& nodes) {
-        std::vector<int> list;
-        list.reserve(members.size());
-        for (const int rank : members) {
-            list.push_back(rank < 0 ? -1 : nodes[static_cast<size_t>(rank)]);
-        }
-        return list;
-    }
-
     static double ratio(const TracedPattern& pattern) {
         return static_cast<double>(pattern.calls) /
                static_cast<double>(std::max<uint64_t>(pattern.made, 1));
     }
 
-    void add(size_t from, int peer, uint64_t bytes, bool is_shared) {
-        if (peer < 0) {
-            for (int to = 0; to < topology_.ranks(); ++to) { add(from, to, bytes, is_shared); }
-            return;
-        }
-        if (bytes == 0) { return; }
-        RankTraffic& list = lists_[from];
-        const auto number = is_shared ? 0 : static_cast<uint32_t>(list.outgoing.size());
-        list.outgoing.push_back({peer, number, bytes});
-        lists_[static_cast<size_t>(peer)].incoming.push_back({static_cast<int>(from), bytes});
-        crosses_nodes_ =
-            crosses_nodes_ || topology_.node_of(static_cast<int>(from)) != topology_.node_of(peer);
+    void add(int from, int peer, uint64_t bytes, const std::string& function) {
+        const bool is_shared = function.find("allgather") != std::string::npos;
+        if (peer >= 0) { return traffic_.add(from, peer, bytes, is_shared); }
+        for (int to = 0; to < traffic_.ranks(); ++to) { traffic_.add(from, to, bytes, is_shared); }
     }
 
-    Topology topology_;
-    std::vector<RankTraffic> lists_;
-    std::vector<NodeTraffic> traffic_;
-    Sharing sharing_ = Sharing::sender;
+    TraceTraffic traffic_;
     double calls_ = 0;
     double seconds_ = 0;
-    bool crosses_nodes_ = false;
 };
 
 } // namespace
 
 TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
                           const Parameters& parameters) {
-    constexpr size_t most = 256; // kinds of exchanges, so that large traces take seconds
     TraceForecast result;
+    result.messages = forecast_of_messages(trace, nodes, parameters);
     for (const Strategy& strategy : strategies()) {
         result.strategies.push_back({std::string(strategy.name), 0});
     }
@@ -169,20 +137,21 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
     for (const SharedCommunicator& communicator : find_communicators(trace)) {
         for (const auto& [patterns, times] : exchanges_of(communicator)) {
             Exchange exchange(communicator, patterns, nodes);
-            if (!exchange.crosses_nodes()) { continue; }
-            if (++looked_at > most) {
+            TraceTraffic& traffic = exchange.traffic();
+            if (!traffic.crosses_nodes()) { continue; }
+            if (++looked_at > TraceForecast::most_kinds) {
                 ++result.left_out;
                 continue;
             }
-            exchange.gather();
+            traffic.gather();
             const auto in_sequence = static_cast<double>(times);
             const double often = in_sequence * exchange.calls();
             calls += often;
             result.measured += in_sequence * exchange.seconds();
-            result.native += often * exchange.predicted(nullptr, parameters);
+            result.native += often * traffic.predicted(nullptr, parameters);
             for (size_t i = 0; i < strategies().size(); ++i) {
                 result.strategies[i].seconds +=
-                    often * exchange.predicted(&strategies()[i], parameters);
+                    often * traffic.predicted(&strategies()[i], parameters);
             }
         }
     }

@@ -8,8 +8,19 @@
 
 namespace nodeaware::tool {
 
-/// What the collective exchanges of a trace are thought to take.
+/// What messages from point to point are thought to take.
+struct MessagesForecast {
+    double native = 0;     ///< seconds, every message by itself
+    double gathered = 0;   ///< as one between two nodes, but for large ones
+    uint64_t left_out = 0; ///< kinds of exchanges beyond those that are looked at
+};
+
+/// What the collective exchanges of a trace are thought to take, and its messages.
 struct TraceForecast {
+    /// Of exchanges, so that large traces take seconds.
+    static constexpr size_t most_kinds = 256;
+
+    MessagesForecast messages;
     uint64_t calls = 0;  ///< of a rank, of those that could be put together from all its ranks
     double measured = 0; ///< seconds in them, mean of the ranks
     double native = 0;   ///< predicted: every message by itself
@@ -25,5 +36,11 @@ struct TraceForecast {
 /// put together by the order of their calls; exchanges of which a rank is missing are left out.
 TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
                           const Parameters& parameters);
+
+/// The same of messages from point to point. A trace has how many there were from rank to rank, and
+/// not which went together: those of a communicator that were sent about as often are taken for one
+/// exchange, as those of a program are that sends to the same neighbours in each step.
+MessagesForecast forecast_of_messages(const Trace& trace, const std::vector<int>& nodes,
+                                      const Parameters& parameters);
 
 } // namespace nodeaware::tool

@@ -22,9 +22,24 @@ using nlohmann::ordered_json;
 constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
 constexpr double little_gain = 1.1;  ///< models are not better than that
 
+double gain_of(double native, double best) { return best > 0 ? native / best : 1; }
 double best_gain(const TraceForecast& forecast) {
-    const double best = forecast.strategies.front().seconds;
-    return best > 0 ? forecast.native / best : 1;
+    return gain_of(forecast.native, forecast.strategies.front().seconds);
+}
+double best_gain(const MessagesForecast& forecast) {
+    return gain_of(forecast.native, forecast.gathered);
+}
+
+double share_of(const TraceAnalysis& analysis, Purpose purpose) {
+    return analysis.shares[static_cast<size_t>(purpose)];
+}
+
+/// Also where nothing can be said of them.
+bool may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    const bool has_exchanges = analysis.collective_between_nodes.messages > 0;
+    const bool has_messages = analysis.messages_between_nodes.messages > 0;
+    return (has_exchanges && (forecast.calls == 0 || best_gain(forecast) >= little_gain)) ||
+           (has_messages && best_gain(forecast.messages) >= little_gain);
 }
 
 /// The first reason why nothing is to be gained; empty: there is none.
@@ -36,34 +51,55 @@ std::string why_no_gain(const TraceAnalysis& analysis, const TraceForecast& fore
     if (analysis.between_nodes().messages == 0) {
         return "no messages between nodes were recorded, by functions that the library serves";
     }
-    const double share = analysis.shares[static_cast<size_t>(Purpose::exchange)] +
-                         analysis.shares[static_cast<size_t>(Purpose::message)];
+    const double share =
+        share_of(analysis, Purpose::exchange) + share_of(analysis, Purpose::message);
     if (share < little_time) {
         return format("exchanges and messages take %.2g %% of the time", 100 * share);
     }
-    const bool is_predicted = forecast.calls > 0 && analysis.messages_between_nodes.messages == 0;
-    if (is_predicted && best_gain(forecast) < little_gain) {
+    if (!may_gain(analysis, forecast)) {
         return "every message by itself is thought to be as fast as any strategy";
     }
     return "";
 }
 
-std::string gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
-    const std::string obstacle = why_no_gain(analysis, forecast);
-    if (!obstacle.empty()) { return "No gain expected, because " + obstacle + "."; }
-    const double share = 100 * analysis.shares[static_cast<size_t>(Purpose::exchange)];
-    std::string text;
+std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast& forecast) {
     if (forecast.calls == 0) {
-        text = "Nothing is predicted for collective exchanges: none between nodes could be put "
+        return "Nothing is predicted for collective exchanges: none between nodes could be put "
                "together from all ranks.";
-    } else if (best_gain(forecast) < little_gain) {
-        text = format("No gain expected from the collective exchanges, which take %.2g %% of the "
+    }
+    const double share = 100 * share_of(analysis, Purpose::exchange);
+    if (best_gain(forecast) < little_gain) {
+        return format("No gain expected from the collective exchanges, which take %.2g %% of the "
                       "time: every message by itself is thought to be as fast.",
                       share);
-    } else {
-        text = format("%s is predicted to make the collective exchanges %.1f times as fast; they "
-                      "take %.2g %% of the time.",
-                      forecast.strategies.front().strategy.c_str(), best_gain(forecast), share);
+    }
+    return format("%s is predicted to make the collective exchanges %.1f times as fast; they take "
+                  "%.2g %% of the time.",
+                  forecast.strategies.front().strategy.c_str(), best_gain(forecast), share);
+}
+
+std::string gain_of_messages(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    const double share = 100 * share_of(analysis, Purpose::message);
+    if (best_gain(forecast.messages) < little_gain) {
+        return format("No gain expected from the messages from point to point, which take %.2g %% "
+                      "of the time with waiting: each by itself is thought to be as fast.",
+                      share);
+    }
+    return format("Messages from point to point between nodes are predicted to be %.1f times as "
+                  "fast when gathered, if those that are sent equally often go together; with "
+                  "waiting they take %.2g %% of the time.",
+                  best_gain(forecast.messages), share);
+}
+
+std::vector<std::string> gains(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    const std::string obstacle = why_no_gain(analysis, forecast);
+    if (!obstacle.empty()) { return {"No gain expected, because " + obstacle + "."}; }
+    std::vector<std::string> text;
+    if (analysis.collective_between_nodes.messages > 0) {
+        text.push_back(gain_of_exchanges(analysis, forecast));
+    }
+    if (analysis.messages_between_nodes.messages > 0) {
+        text.push_back(gain_of_messages(analysis, forecast));
     }
     return text;
 }
@@ -123,6 +159,9 @@ ordered_json forecast_json(const TraceForecast& forecast, const std::string& tab
         if (row.seconds > 0) { entry["times_native"] = forecast.native / row.seconds; }
         json["strategies"].push_back(std::move(entry));
     }
+    json["messages"] = {{"native_seconds", forecast.messages.native},
+                        {"gathered_seconds", forecast.messages.gathered},
+                        {"left_out", forecast.messages.left_out}};
     return json;
 }
 
@@ -130,12 +169,12 @@ ordered_json forecast_json(const TraceForecast& forecast, const std::string& tab
 
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast) {
-    std::vector<std::string> text = {gain(analysis, forecast)};
+    std::vector<std::string> text = gains(analysis, forecast);
     const MessageSums between = analysis.between_nodes();
     if (between.messages > 0) {
         text.push_back(
-            format("%.0f %% of %llu messages between nodes are below 1 KiB; %llu of "
-                   "them go from point to point, for which nothing is predicted.",
+            format("%.0f %% of %llu messages between nodes are below 1 KiB; %llu of them go from "
+                   "point to point.",
                    100 * small_part(analysis), static_cast<unsigned long long>(between.messages),
                    static_cast<unsigned long long>(analysis.messages_between_nodes.messages)));
     }
@@ -162,6 +201,23 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
                               trace.complaints.size(), trace.nodes.size()));
     }
     return text;
+}
+
+/// `auto` finds what is best by itself, among what may gain.
+std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis,
+                               const TraceForecast& forecast) {
+    std::string text = "# By nodeaware analyze, of a trace of " +
+                       std::to_string(trace.nodes.size()) + " ranks on " +
+                       std::to_string(analysis.nodes) + " " + nodes_text(trace, analysis) + "\n";
+    for (const std::string& line : verdict(trace, analysis, forecast)) {
+        text += "# " + line + "\n";
+    }
+    if (!why_no_gain(analysis, forecast).empty()) { return text + "DISABLE = 1\n"; }
+    text += "STRATEGY = auto";
+    const bool messages_gain = analysis.messages_between_nodes.messages == 0 ||
+                               best_gain(forecast.messages) >= little_gain;
+    if (!messages_gain) { text += ",p2p:native"; }
+    return text + "\n";
 }
 
 ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,

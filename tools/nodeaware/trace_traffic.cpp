@@ -1,0 +1,37 @@
+#include "tools/nodeaware/trace_traffic.hpp"
+
+#include "strategies/forecast.hpp"
+
+#include <algorithm>
+
+namespace nodeaware::tool {
+
+void TraceTraffic::add(int from, int to, uint64_t bytes, bool is_shared) {
+    if (bytes == 0) { return; }
+    if (is_shared) { sharing_ = Sharing::both; }
+    RankTraffic& list = lists_[static_cast<size_t>(from)];
+    const auto number = is_shared ? 0 : static_cast<uint32_t>(list.outgoing.size());
+    list.outgoing.push_back({to, number, bytes});
+    lists_[static_cast<size_t>(to)].incoming.push_back({from, bytes});
+    crosses_nodes_ = crosses_nodes_ || topology_.node_of(from) != topology_.node_of(to);
+}
+
+void TraceTraffic::gather() {
+    for (int node = 0; node < topology_.nodes(); ++node) {
+        std::vector<const RankTraffic*> lists;
+        for (const int rank : topology_.ranks_of(node)) {
+            lists.push_back(&lists_[static_cast<size_t>(rank)]);
+        }
+        traffic_.push_back(gather_traffic(topology_, node, lists, sharing_));
+    }
+}
+
+double TraceTraffic::predicted(const Strategy* strategy, const Parameters& parameters) const {
+    double most = 0;
+    for (const NodeTraffic& traffic : traffic_) {
+        most = std::max(most, predicted_seconds(traffic, strategy, parameters));
+    }
+    return most;
+}
+
+} // namespace nodeaware::tool

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "strategies/strategy.hpp"
+#include "strategies/traffic.hpp"
+
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// Messages that ranks send at the same time, as a trace tells of them.
+class TraceTraffic {
+  public:
+    /// `nodes`: of each rank.
+    explicit TraceTraffic(const std::vector<int>& nodes) : topology_(nodes), lists_(nodes.size()) {}
+
+    int ranks() const { return topology_.ranks(); }
+    /// `is_shared`: the rank sends the same to others.
+    void add(int from, int to, uint64_t bytes, bool is_shared);
+    bool crosses_nodes() const { return topology_.nodes() > 1 && crosses_nodes_; }
+    /// All has been added.
+    void gather();
+    /// Seconds of the slowest node; nullptr: every message by itself, as MPI would send it.
+    double predicted(const Strategy* strategy, const Parameters& parameters) const;
+
+  private:
+    Topology topology_;
+    std::vector<RankTraffic> lists_;
+    std::vector<NodeTraffic> traffic_;
+    Sharing sharing_ = Sharing::sender;
+    bool crosses_nodes_ = false;
+};
+
+} // namespace nodeaware::tool
