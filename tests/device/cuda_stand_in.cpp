@@ -385,14 +385,6 @@ DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
     }
     return success;
 }
-DRIVER cuGetErrorString(int code, const char** text) {
-    *text = code == invalid_context ? "stand-in: no context" : "stand-in: failed";
-    return success;
-}
-
-// Seen by the MPI's users only where this library is preloaded: then the MPI is device-aware.
-// NOLINTNEXTLINE(readability-identifier-naming)
-DRIVER MPIX_Query_cuda_support() { return std::getenv("GPU_STAND_IN_OPEN") != nullptr ? 1 : 0; }
 
 extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {
     const std::lock_guard lock(driver_mutex());
