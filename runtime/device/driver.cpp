@@ -35,6 +35,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(event_synchronize, "cuEventSynchronize");
     find(event_destroy, "cuEventDestroy_v2");
     find(attributes_of, "cuPointerGetAttributes");
+    look_for(set_attribute, "cuPointerSetAttribute");
     find(context_get, "cuCtxGetCurrent");
     find(context_set, "cuCtxSetCurrent");
     find(context_push, "cuCtxPushCurrent_v2");

@@ -39,6 +39,8 @@ struct Driver {
     // What memory is. Addresses that the driver does not know have attributes of 0.
     int (*attributes_of)(unsigned count, int* attributes, void** values,
                          uint64_t address) = nullptr;
+    /// A driver may have none.
+    int (*set_attribute)(const void* value, int attribute, uint64_t address) = nullptr;
     // Contexts. A context is used by the thread that has made it current.
     int (*context_get)(void** context) = nullptr;
     int (*context_set)(void* context) = nullptr;

@@ -19,6 +19,7 @@
 #include "tests/device/contexts.hpp"
 #include "tests/device/copy_engine.hpp"
 #include "tests/device/driver_function.hpp"
+#include "tests/device/known.hpp"
 #include "tests/device/pinned.hpp"
 #include "tests/device/shared_allocations.hpp"
 #include "tests/device/stand_in.hpp"
@@ -214,6 +215,8 @@ char* find_bytes(std::uint64_t address, std::size_t bytes) {
     return is_plain ? look_up(address, bytes, &code) : nullptr;
 }
 
+bool is_initialized() { return initialized; }
+
 DRIVER cuInit(unsigned flags) {
     MAY_FAIL
     initialized = flags == 0;
@@ -333,18 +336,7 @@ DRIVER cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
     if (reached != nullptr) { copy_now(to_host, static_cast<char*>(to), reached, bytes); }
     return code;
 }
-namespace {
 
-/// What the driver tells of an address.
-struct Known {
-    void* context = nullptr;
-    unsigned type = 0; ///< 1 the host's, as far as it is pinned; 2 a device's
-    int is_managed = 0;
-    int device = -2;
-    std::uint64_t begin = 0;
-    std::size_t bytes = 0;
-    std::uint64_t serial = 0;
-};
 Known look_at(std::uint64_t address) {
     if (is_claimed(address)) {
         const int is_managed = claim() == Claim::managed ? 1 : 0;
@@ -360,30 +352,6 @@ Known look_at(std::uint64_t address) {
     const auto& [offset, of] = *found;
     const int is_managed = of.kind == Kind::managed ? 1 : 0;
     return {of.context, 2, is_managed, of.device, address_of(offset), of.bytes, of.serial};
-}
-
-} // namespace
-
-DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
-                              std::uint64_t address) {
-    MAY_FAIL
-    const std::lock_guard lock(driver_mutex());
-    ++counts().queries;
-    if (!initialized) { return not_initialized; }
-    const Known known = look_at(address);
-    for (unsigned i = 0; i < count; ++i) {
-        switch (attributes[i]) {
-        case 1: *static_cast<void**>(values[i]) = known.context; break;
-        case 2: *static_cast<unsigned*>(values[i]) = known.type; break;
-        case 7: *static_cast<std::uint64_t*>(values[i]) = known.serial; break;
-        case 8: *static_cast<int*>(values[i]) = known.is_managed; break;
-        case 9: *static_cast<int*>(values[i]) = known.device; break;
-        case 11: *static_cast<std::uint64_t*>(values[i]) = known.begin; break;
-        case 12: *static_cast<std::size_t*>(values[i]) = known.bytes; break;
-        default: return invalid_value;
-        }
-    }
-    return success;
 }
 
 extern "C" __attribute__((visibility("default"))) std::size_t stand_in_allocations() {

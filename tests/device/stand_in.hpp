@@ -38,6 +38,8 @@ struct StandInCounts {
     std::uint64_t freed_too_early;   ///< allocations, while copies used them
     std::uint64_t freed_while_open;  ///< by other processes
     std::uint64_t launches;          ///< of kernels
+    std::uint64_t synchronous;       ///< allocations whose copies were made synchronous
+    std::uint64_t synchronous_again; ///< though they were so
     // And what there is now.
     std::uint64_t under_way; ///< copies that have begun and not ended
     std::uint64_t events;

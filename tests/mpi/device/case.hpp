@@ -101,6 +101,7 @@ inline void require_clean(const StandInCounts& before) {
     const bool is_pinned = std::getenv("GPU_STAND_IN_PINS_NOTHING") == nullptr;
     require(!is_pinned || after.unpinned == before.unpinned, "copies of memory that is not pinned");
     require(after.pinned_again == 0, "pinned again");
+    require(after.synchronous_again == 0, "copies are made synchronous again");
     require(after.pinned_and_gone == 0, "what is pinned is gone");
 }
 

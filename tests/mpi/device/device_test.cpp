@@ -67,6 +67,9 @@ void alltoallv(const Form& form, int most) {
     const bool is_straight = is_aware && most > 4;
     const std::uint64_t moved = (blocks.sent.size() + blocks.expected.size()) * sizeof(int);
     require(!is_straight || after.bytes - before.bytes < moved / 2, "copied on the way");
+    const bool is_of_device = form.from == Kind::device && !may_fail;
+    require(!is_of_device || after.synchronous > before.synchronous,
+            "copies by the application are not made synchronous");
     const bool is_small = most <= 4 && !may_fail;
     require_clean(before);
     require(!is_small || after.copies - before.copies <= static_cast<std::uint64_t>(ranks) + 1,
