@@ -49,9 +49,10 @@ class PersistentRequests {
     std::map<MPI_Request, Persistent> known_;
 };
 
+/// Never destroyed: programs call MPI_Finalize also after destructors have run.
 PersistentRequests& persistent_requests() {
-    static PersistentRequests requests;
-    return requests;
+    static auto* const requests = new PersistentRequests;
+    return *requests;
 }
 
 trace::Memory memory_of(const void* address) {
@@ -126,9 +127,8 @@ void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known&
 
 void exchange(const Made& made, MPI_Comm comm, const ExchangeArguments& arguments, Form form,
               const MPI_Request* request) {
-    static thread_local std::vector<Block> blocks;
     guarded([&] {
-        blocks.clear();
+        std::vector<Block> blocks;
         const Known known = recorded_communicators::find(comm);
         const Blocks& sent = arguments.is_in_place() ? arguments.received : arguments.sent;
         list_blocks(arguments, comm, known, blocks);

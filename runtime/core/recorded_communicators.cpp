@@ -17,10 +17,11 @@ namespace {
 int keyval = MPI_KEYVAL_INVALID;
 std::atomic<uint64_t> freed = 0; ///< MPI uses handles again
 std::mutex mutex;                ///< of attributes, and of what follows
-/// By the number of the communicator, of which there are not many.
+/// By the number of the communicator, of which there are not many. Never destroyed: programs call
+/// MPI_Finalize also after destructors have run.
 std::map<int, std::vector<int>>& known_destinations() {
-    static std::map<int, std::vector<int>> lists;
-    return lists;
+    static auto* const lists = new std::map<int, std::vector<int>>;
+    return *lists;
 }
 
 int forget(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
