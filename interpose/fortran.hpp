@@ -134,9 +134,8 @@ template <class... Parameters> constexpr size_t position_of_communicator() {
 }
 
 /// Offers a Fortran call to the core, and where that leaves it to MPI, does it by `call`, which
-/// sets
-/// `*result`. The arguments are those of the C function; the core has them until it is told of the
-/// end.
+/// sets `*result`. The arguments are those of the C function; the core has them until it is told of
+/// the end.
 template <class Call, class... Parameters>
 void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Parameters...),
                    bool neighborhood, void* const* arguments, int* result, Call call) {

@@ -2,8 +2,9 @@
 
 #include "runtime/job/model.hpp"
 #include "runtime/trace/file.hpp"
-#include "runtime/trace/json_line.hpp"
 #include "runtime/trace/text.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -11,6 +12,8 @@
 namespace nodeaware::trace {
 
 namespace {
+
+using nlohmann::ordered_json;
 
 std::string mpi_version() {
     std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
@@ -39,53 +42,47 @@ std::string_view name_of(Region region) {
     }
 }
 
-/// "NAME=VALUE" in each line.
-std::string json_of_settings(std::string_view text) {
-    JsonLine settings;
+/// Of "NAME=VALUE" in each line.
+ordered_json settings_of(std::string_view text) {
+    ordered_json settings = ordered_json::object();
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         const size_t equals = line.find('=');
         if (equals == std::string_view::npos || equals + 1 == line.size()) { continue; }
-        settings.add(line.substr(0, equals), line.substr(equals + 1));
+        settings[std::string(line.substr(0, equals))] = line.substr(equals + 1);
     }
-    std::string json = settings.take();
-    json.pop_back(); // the end of the line
-    return json;
+    return settings;
 }
-
-uint64_t to_nanoseconds(double seconds) { return static_cast<uint64_t>(seconds * 1e9); }
 
 } // namespace
 
 int write_manifest(const World& world, const std::string& job, const Ended& ended) {
-    JsonList nodes;
-    for (const int node : world.node_of) { nodes.add(JsonLine::text_of(node)); }
-    const std::string model = wanted_table(world.options);
-    JsonLine manifest;
-    manifest.add("format", "nodeaware trace")
-        .add("version", format_version)
-        .add("job", job)
-        .add("library", NODEAWARE_VERSION)
-        .add("mpi", mpi_version())
-        .add("begin", time_of_begin())
-        .add("observes", world.options.observes)
-        .add("ranks", world.size)
-        .add("machines", world.machines)
-        .add("region", name_of(world.options.region))
-        .add("nodes_are_virtual", !world.options.ppn.empty())
-        .add_value("nodes", nodes.take())
-        .add("threads_at_once", world.threads_at_once)
-        .add("file_ending", file_ending())
-        .add("model", model)
-        .add_value("settings", json_of_settings(world.settings))
-        .add("complete", ended.is_complete);
+    ordered_json manifest = {{"format", "nodeaware trace"},
+                             {"version", format_version},
+                             {"job", job},
+                             {"library", NODEAWARE_VERSION},
+                             {"mpi", mpi_version()},
+                             {"begin", time_of_begin()},
+                             {"observes", world.options.observes},
+                             {"ranks", world.size},
+                             {"machines", world.machines},
+                             {"region", name_of(world.options.region)},
+                             {"nodes_are_virtual", !world.options.ppn.empty()},
+                             {"nodes", world.node_of},
+                             {"threads_at_once", world.threads_at_once},
+                             {"file_ending", file_ending()},
+                             {"model", wanted_table(world.options)},
+                             {"settings", settings_of(world.settings)},
+                             {"complete", ended.is_complete}};
     if (ended.is_complete) {
-        manifest.add_seconds("wall", to_nanoseconds(ended.wall))
-            .add_seconds("seconds_in_calls", to_nanoseconds(ended.in_calls))
-            .add_seconds("most_seconds_in_calls", to_nanoseconds(ended.most_in_calls));
+        manifest["wall"] = ended.wall;
+        manifest["seconds_in_calls"] = ended.in_calls;
+        manifest["most_seconds_in_calls"] = ended.most_in_calls;
     }
-    return write_whole(world.options.trace + "/manifest.json", manifest.take());
+    const std::string text =
+        manifest.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
+    return write_whole(world.options.trace + "/manifest.json", text);
 }
 
 } // namespace nodeaware::trace

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <unistd.h>
 
 namespace nodeaware::trace {
@@ -39,6 +40,23 @@ std::string name_of_job() {
 
 std::string complaint_of(const std::string& path, int error) {
     return error == 0 ? "" : "NODEAWARE_TRACE: " + path + ": " + std::strerror(error);
+}
+
+/// The same of work that needs memory: who fails alone still has others to tell.
+template <class Work> std::string complaint_of_work(Work work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) { return "NODEAWARE_TRACE: no memory"; }
+}
+
+/// Makes the files. Returns what is wrong, if anything is.
+std::string begin(const World& world, const std::string& job, std::unique_ptr<Recorder>& made) {
+    made = std::make_unique<Recorder>(world, job);
+    const std::string& folder = world.options.trace;
+    if (const int error = make_folder(folder); error != 0) { return complaint_of(folder, error); }
+    made->write();
+    if (!made->complaint().empty() || world.rank != 0) { return made->complaint(); }
+    return complaint_of(folder, write_manifest(world, job, {}));
 }
 
 /// All ranks know whether there has been a warning: there is only one.
@@ -109,15 +127,9 @@ void tell(const CallRecord& record) {
 
 void open(const World& world) {
     if (world.options.trace.empty()) { return; }
-    auto made = std::make_unique<Recorder>(world, name_of_job());
-    std::string complaint = complaint_of(world.options.trace, make_folder(world.options.trace));
-    if (complaint.empty()) {
-        made->write();
-        complaint = made->complaint();
-    }
-    if (complaint.empty() && world.rank == 0) {
-        complaint = complaint_of(world.options.trace, write_manifest(world, made->job(), {}));
-    }
+    const std::string job = name_of_job();
+    std::unique_ptr<Recorder> made;
+    const std::string complaint = complaint_of_work([&] { return begin(world, job, made); });
     has_complained = world.complain_once(complaint);
     if (complaint.empty()) { recorder = made.release(); }
 }
@@ -137,8 +149,9 @@ void close(const World& world) {
     MPI_CALL(Reduce, mine.data(), &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (recorder != nullptr && world.rank == 0 && complaint.empty()) {
         const Ended ended{true, most[1], sum, most[0]};
-        complaint =
-            complaint_of(world.options.trace, write_manifest(world, recorder->job(), ended));
+        complaint = complaint_of_work([&] {
+            return complaint_of(world.options.trace, write_manifest(world, recorder->job(), ended));
+        });
     }
     delete std::exchange(recorder, nullptr);
     if (!has_complained) { world.complain_once(complaint); }

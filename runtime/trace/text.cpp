@@ -1,8 +1,9 @@
 #include "runtime/trace/text.hpp"
 
-#include "runtime/trace/json_line.hpp"
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <dlfcn.h>
 #include <utility>
 
@@ -10,11 +11,14 @@ namespace nodeaware::trace {
 
 namespace {
 
+using nlohmann::ordered_json;
+
 /// Collects lines, and counts them.
 class Lines {
   public:
-    void add(JsonLine& line) {
-        text_ += line.take();
+    void add(const ordered_json& line) {
+        text_ += line.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
+        text_ += '\n';
         ++count_;
     }
     size_t count() const { return count_; }
@@ -25,27 +29,23 @@ class Lines {
     size_t count_ = 0;
 };
 
-JsonLine line_of(std::string_view type) {
-    JsonLine line;
-    line.add("type", type);
-    return line;
+double seconds_of(Nanoseconds time) { return static_cast<double>(time) / 1e9; }
+
+void add_times(ordered_json& line, const Times& times) {
+    line["calls"] = times.calls;
+    line["first"] = seconds_of(times.first);
+    line["last"] = seconds_of(times.last);
+    line["seconds"] = seconds_of(times.sum);
+    line["least"] = seconds_of(times.least);
+    line["most"] = seconds_of(times.most);
 }
 
-void add_times(JsonLine& line, const Times& times) {
-    line.add("calls", times.calls)
-        .add_seconds("first", times.first)
-        .add_seconds("last", times.last)
-        .add_seconds("seconds", times.sum)
-        .add_seconds("least", times.least)
-        .add_seconds("most", times.most);
-}
-
-std::string list_of(const Sizes& sizes) {
-    JsonList list;
+ordered_json list_of(const Sizes& sizes) {
+    ordered_json list = ordered_json::array();
     for (const Sizes::Class& part : sizes.classes()) {
-        list.add(part.number, part.messages, part.bytes);
+        list.push_back({part.number, part.messages, part.bytes});
     }
-    return list.take();
+    return list;
 }
 
 /// "FILE+0xOFFSET": what debuggers and addr2line take.
@@ -62,36 +62,36 @@ std::string name_of_site(const void* site) {
 void add_communicators(Lines& lines, const Contents& contents) {
     for (size_t i = 0; i < contents.communicators().size(); ++i) {
         const Communicator& communicator = contents.communicators()[i];
-        JsonList members;
-        for (const Run& run : communicator.members) { members.add(run.first, run.step, run.count); }
+        ordered_json members = ordered_json::array();
+        for (const Run& run : communicator.members) {
+            members.push_back({run.first, run.step, run.count});
+        }
         const Receives& receives = contents.receives()[i];
-        JsonLine line = line_of("communicator");
-        line.add("id", i)
-            .add("rank", communicator.rank)
-            .add("size", communicator.size)
-            .add("inter", communicator.is_inter)
-            .add_value("members", members.take())
-            .add("receives", receives.all)
-            .add("from_any_source", receives.from_any_source)
-            .add("with_any_tag", receives.with_any_tag);
-        lines.add(line);
+        lines.add({{"type", "communicator"},
+                   {"id", i},
+                   {"rank", communicator.rank},
+                   {"size", communicator.size},
+                   {"inter", communicator.is_inter},
+                   {"members", std::move(members)},
+                   {"receives", receives.all},
+                   {"from_any_source", receives.from_any_source},
+                   {"with_any_tag", receives.with_any_tag}});
     }
 }
 
 void add_patterns(Lines& lines, const Contents& contents) {
     for (size_t i = 0; i < contents.patterns().size(); ++i) {
         const Pattern& pattern = contents.patterns()[i];
-        JsonList blocks;
-        for (const Block& block : pattern.blocks) { blocks.add(block.peer, block.bytes); }
-        JsonLine line = line_of("pattern");
-        line.add("id", i)
-            .add("function", pattern.function)
-            .add("communicator", pattern.communicator)
-            .add("memory", name_of(pattern.memory))
-            .add("type_bytes", pattern.type_bytes)
-            .add("made", pattern.made);
+        ordered_json line = {{"type", "pattern"},
+                             {"id", i},
+                             {"function", pattern.function},
+                             {"communicator", pattern.communicator},
+                             {"memory", name_of(pattern.memory)},
+                             {"type_bytes", pattern.type_bytes},
+                             {"made", pattern.made}};
         add_times(line, pattern.times);
-        line.add_value("to", blocks.take());
+        ordered_json& to = line["to"] = ordered_json::array();
+        for (const Block& block : pattern.blocks) { to.push_back({block.peer, block.bytes}); }
         lines.add(line);
     }
 }
@@ -100,36 +100,33 @@ void add_sequences(Lines& lines, const Contents& contents) {
     for (size_t i = 0; i < contents.sequences().size(); ++i) {
         const Sequence& sequence = contents.sequences()[i];
         if (sequence.runs.empty()) { continue; }
-        JsonList runs;
-        for (const Sequence::Run& run : sequence.runs) { runs.add(run.pattern, run.calls); }
-        JsonLine line = line_of("sequence");
-        line.add("communicator", i)
-            .add("is_cut", sequence.is_cut)
-            .add_value("patterns", runs.take());
-        lines.add(line);
+        ordered_json runs = ordered_json::array();
+        for (const Sequence::Run& run : sequence.runs) { runs.push_back({run.pattern, run.calls}); }
+        lines.add({{"type", "sequence"},
+                   {"communicator", i},
+                   {"is_cut", sequence.is_cut},
+                   {"patterns", std::move(runs)}});
     }
 }
 
 void add_connections(Lines& lines, const Contents& contents) {
     for (const Connection& connection : contents.connections()) {
-        JsonLine line = line_of("sends");
-        line.add("communicator", connection.communicator)
-            .add("peer", connection.peer)
-            .add_value("sizes", list_of(connection.sizes));
-        lines.add(line);
+        lines.add({{"type", "sends"},
+                   {"communicator", connection.communicator},
+                   {"peer", connection.peer},
+                   {"sizes", list_of(connection.sizes)}});
     }
 }
 
 void add_sites(Lines& lines, const Contents& contents) {
     for (const Site& site : contents.sites()) {
-        JsonLine line = line_of("site");
-        line.add("function", site.call.function);
+        ordered_json line = {{"type", "site"}, {"function", site.call.function}};
         const std::string name = name_of_site(site.call.site);
-        if (!name.empty()) { line.add("site", name); }
-        line.add("communicator", site.call.communicator)
-            .add("memory", name_of(site.call.memory))
-            .add("messages", site.messages)
-            .add("bytes", site.bytes);
+        if (!name.empty()) { line["site"] = name; }
+        line["communicator"] = site.call.communicator;
+        line["memory"] = name_of(site.call.memory);
+        line["messages"] = site.messages;
+        line["bytes"] = site.bytes;
         add_times(line, site.times);
         lines.add(line);
     }
@@ -137,18 +134,14 @@ void add_sites(Lines& lines, const Contents& contents) {
 
 void add_ways(Lines& lines, const std::vector<Way>& ways) {
     for (const Way& way : ways) {
-        JsonLine line = line_of("way");
-        line.add("operation", way.operation)
-            .add("strategy", way.strategy)
-            .add("reason", way.reason)
-            .add("calls", way.calls)
-            .add("sent_messages", way.sent_messages)
-            .add("sent_bytes", way.sent_bytes);
-        if (!way.device.empty()) {
-            JsonList device;
-            for (const uint64_t value : way.device) { device.add(JsonLine::text_of(value)); }
-            line.add_value("device", device.take());
-        }
+        ordered_json line = {{"type", "way"},
+                             {"operation", way.operation},
+                             {"strategy", way.strategy},
+                             {"reason", way.reason},
+                             {"calls", way.calls},
+                             {"sent_messages", way.sent_messages},
+                             {"sent_bytes", way.sent_bytes}};
+        if (!way.device.empty()) { line["device"] = way.device; }
         lines.add(line);
     }
 }
@@ -157,35 +150,27 @@ void add_events(Lines& lines, const Contents& contents) {
     constexpr size_t of_a_line = 256;
     const std::vector<Event> events = contents.events();
     for (size_t first = 0; first < events.size(); first += of_a_line) {
-        JsonList list;
+        ordered_json list = ordered_json::array();
         for (size_t i = first; i < std::min(first + of_a_line, events.size()); ++i) {
             const Event& event = events[i];
-            JsonList row;
-            row.add(JsonLine::seconds_of(event.begin));
-            row.add(JsonLine::seconds_of(event.end));
-            row.add(JsonLine::quoted(event.function));
-            row.add(JsonLine::text_of(event.communicator));
-            row.add(JsonLine::text_of(event.bytes));
-            list.add(row.take());
+            list.push_back({seconds_of(event.begin), seconds_of(event.end), event.function,
+                            event.communicator, event.bytes});
         }
-        JsonLine line = line_of("events");
-        line.add_value("events", list.take());
-        lines.add(line);
+        lines.add({{"type", "events"}, {"events", std::move(list)}});
     }
 }
 
 /// What had no room.
 void add_other(Lines& lines, const Contents& contents) {
     const Other& other = contents.other();
-    JsonLine line = line_of("other");
-    line.add("communicators", other.communicators)
-        .add("patterns", other.patterns)
-        .add_value("pattern_sizes", list_of(other.pattern_sizes))
-        .add_value("sizes", list_of(other.messages))
-        .add("site_calls", other.sites.calls)
-        .add_seconds("site_seconds", other.sites.sum)
-        .add("events", other.events);
-    lines.add(line);
+    lines.add({{"type", "other"},
+               {"communicators", other.communicators},
+               {"patterns", other.patterns},
+               {"pattern_sizes", list_of(other.pattern_sizes)},
+               {"sizes", list_of(other.messages)},
+               {"site_calls", other.sites.calls},
+               {"site_seconds", seconds_of(other.sites.sum)},
+               {"events", other.events}});
 }
 
 } // namespace
@@ -193,14 +178,13 @@ void add_other(Lines& lines, const Contents& contents) {
 std::string text_of(const Header& header, const Contents& contents, const std::vector<Way>& ways,
                     Nanoseconds now, bool is_complete) {
     Lines lines;
-    JsonLine first = line_of("trace");
-    first.add("version", format_version)
-        .add("job", header.job)
-        .add("rank", header.rank)
-        .add("ranks", header.ranks)
-        .add("node", header.node)
-        .add("host", header.host);
-    lines.add(first);
+    lines.add({{"type", "trace"},
+               {"version", format_version},
+               {"job", header.job},
+               {"rank", header.rank},
+               {"ranks", header.ranks},
+               {"node", header.node},
+               {"host", header.host}});
     add_communicators(lines, contents);
     add_patterns(lines, contents);
     add_sequences(lines, contents);
@@ -209,13 +193,12 @@ std::string text_of(const Header& header, const Contents& contents, const std::v
     add_ways(lines, ways);
     add_events(lines, contents);
     add_other(lines, contents);
-    JsonLine last = line_of("end");
-    last.add("lines", lines.count() + 1)
-        .add("complete", is_complete)
-        .add_seconds("wall", now)
-        .add("calls", contents.all_calls().calls)
-        .add_seconds("seconds", contents.all_calls().sum);
-    lines.add(last);
+    lines.add({{"type", "end"},
+               {"lines", lines.count() + 1},
+               {"complete", is_complete},
+               {"wall", seconds_of(now)},
+               {"calls", contents.all_calls().calls},
+               {"seconds", seconds_of(contents.all_calls().sum)}});
     return lines.take();
 }
 

@@ -1,9 +1,9 @@
 #include "runtime/trace/contents.hpp"
 #include "runtime/trace/file.hpp"
-#include "runtime/trace/json_line.hpp"
 #include "runtime/trace/text.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <filesystem>
@@ -171,13 +171,21 @@ TEST(Trace, EveryLineIsThereAndTheLastSaysHowMany) {
     EXPECT_NE(last.find("\"complete\":false"), std::string::npos);
 }
 
-TEST(Trace, JsonIsWellFormed) {
-    JsonLine line;
-    line.add("a\"", std::string_view("q\" b\\ n\n \xff")).add("n", -3).add("t", true);
-    line.add_seconds("s", 1'500'000'000).add_seconds("z", 2'000'000'000);
-    EXPECT_EQ(line.take(),
-              "{\"a\"\":\"q\\\" b\\\\ n\\u000a \\u00ff\",\"n\":-3,\"t\":true,\"s\":1.5,"
-              "\"z\":2}\n");
+TEST(Trace, NamesMayBeAnything) {
+    Contents contents = with_world();
+    contents.add_call(call(0, 1'500'000'000, 3'500'000'001));
+    std::istringstream lines(
+        text_of({"a\"b\\c\n", 0, 4, 0, "\xff"}, contents, {}, 2'000'000'000, true));
+    std::string line;
+    std::getline(lines, line);
+    const auto header = nlohmann::json::parse(line);
+    EXPECT_EQ(header["job"], "a\"b\\c\n");
+    EXPECT_EQ(header["host"], "\xef\xbf\xbd"); // what is no character
+    for (; std::getline(lines, line);) {
+        const auto read = nlohmann::json::parse(line);
+        if (read["type"] == "site") { EXPECT_EQ(read["seconds"], 2.000000001); }
+        if (read["type"] == "end") { EXPECT_EQ(read["wall"], 2.0); }
+    }
 }
 
 TEST(Trace, AFileIsThereWholeOrNotAtAll) {
