@@ -30,7 +30,7 @@ struct Persistent {
 class PersistentRequests {
   public:
     void add(MPI_Request request, const Persistent& persistent) {
-        constexpr size_t most = 65536;
+        constexpr size_t most = 16384;
         const std::lock_guard guard(mutex_);
         if (known_.size() < most) { known_.insert_or_assign(request, persistent); }
     }

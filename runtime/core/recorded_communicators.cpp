@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace nodeaware::recorded_communicators {
 
@@ -17,11 +18,17 @@ namespace {
 int keyval = MPI_KEYVAL_INVALID;
 std::atomic<uint64_t> freed = 0; ///< MPI uses handles again
 std::mutex mutex;                ///< of attributes, and of what follows
-/// By the number of the communicator, of which there are not many. Never destroyed: programs call
+/// By the number of the communicator, up to some ranks in all. Never destroyed: programs call
 /// MPI_Finalize also after destructors have run.
-std::map<int, std::vector<int>>& known_destinations() {
-    static auto* const lists = new std::map<int, std::vector<int>>;
-    return *lists;
+struct KnownDestinations {
+    static constexpr size_t most = 65536;
+
+    std::map<int, std::vector<int>> lists;
+    size_t ranks = 0;
+};
+KnownDestinations& known_destinations() {
+    static auto* const known = new KnownDestinations;
+    return *known;
 }
 
 int forget(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
@@ -105,10 +112,13 @@ std::vector<int> destinations(MPI_Comm comm, const Known& known) {
     // Those beyond the limit are not told apart.
     if (known.number == trace::no_communicator) { return read_neighbors(comm).destinations; }
     const std::lock_guard guard(mutex);
-    auto& lists = known_destinations();
-    const auto found = lists.find(known.number);
-    if (found != lists.end()) { return found->second; }
-    return lists[known.number] = read_neighbors(comm).destinations;
+    KnownDestinations& all = known_destinations();
+    const auto found = all.lists.find(known.number);
+    if (found != all.lists.end()) { return found->second; }
+    std::vector<int> made = read_neighbors(comm).destinations;
+    if (all.ranks + made.size() > KnownDestinations::most) { return made; }
+    all.ranks += made.size();
+    return all.lists[known.number] = std::move(made);
 }
 
 } // namespace nodeaware::recorded_communicators

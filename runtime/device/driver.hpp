@@ -12,6 +12,9 @@ struct MemoryHandle {
     std::array<char, 64> bytes;
 };
 
+/// CU_POINTER_ATTRIBUTE_BUFFER_ID: a number that no other memory of the process has, or will have.
+inline constexpr int attribute_buffer_id = 7;
+
 /// Entry points of the CUDA driver, which is looked for at run time only. Of cuda.h, which is not
 /// needed to build: CUresult, CUdevice and the enumerations are int, CUcontext is a pointer,
 /// CUdeviceptr has 64 bits.

@@ -17,7 +17,6 @@ namespace {
 // Of cuda.h.
 constexpr int attribute_context = 1;
 constexpr int attribute_memory_type = 2;
-constexpr int attribute_buffer_id = 7;
 constexpr int attribute_is_managed = 8;
 constexpr int attribute_device = 9;
 constexpr int attribute_range_begin = 11;

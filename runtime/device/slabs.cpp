@@ -13,7 +13,6 @@ namespace nodeaware::device {
 
 namespace {
 
-constexpr int attribute_buffer_id = 7;
 constexpr unsigned lazy_peer_access = 1; // which must be said
 
 /// What the driver calls the memory at an address, and nothing after it; 0: nothing.

@@ -1,23 +1,14 @@
 #include "tools/nodeaware/trace_analysis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
 namespace nodeaware::tool {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-[[gnu::format(printf, 1, 2)]] std::string format(const char* text, ...) {
-    char line[512];
-    va_list arguments;
-    va_start(arguments, text);
-    std::vsnprintf(line, sizeof line, text, arguments);
-    va_end(arguments);
-    return line;
-}
 
 constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
 constexpr double little_gain = 1.1;  ///< models are not better than that
@@ -54,7 +45,7 @@ std::string why_no_gain(const TraceAnalysis& analysis, const TraceForecast& fore
     const double share =
         share_of(analysis, Purpose::exchange) + share_of(analysis, Purpose::message);
     if (share < little_time) {
-        return format("exchanges and messages take %.2g %% of the time", 100 * share);
+        return fmt::format("exchanges and messages take {:.2g} % of the time", 100 * share);
     }
     if (!may_gain(analysis, forecast)) {
         return "every message by itself is thought to be as fast as any strategy";
@@ -69,26 +60,30 @@ std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast
     }
     const double share = 100 * share_of(analysis, Purpose::exchange);
     if (best_gain(forecast) < little_gain) {
-        return format("No gain expected from the collective exchanges, which take %.2g %% of the "
-                      "time: every message by itself is thought to be as fast.",
-                      share);
+        return fmt::format(
+            "No gain expected from the collective exchanges, which take {:.2g} % of the "
+            "time: every message by itself is thought to be as fast.",
+            share);
     }
-    return format("%s is predicted to make the collective exchanges %.1f times as fast; they take "
-                  "%.2g %% of the time.",
-                  forecast.strategies.front().strategy.c_str(), best_gain(forecast), share);
+    return fmt::format(
+        "{} is predicted to make the collective exchanges {:.1f} times as fast; they take "
+        "{:.2g} % of the time.",
+        forecast.strategies.front().strategy, best_gain(forecast), share);
 }
 
 std::string gain_of_messages(const TraceAnalysis& analysis, const TraceForecast& forecast) {
     const double share = 100 * share_of(analysis, Purpose::message);
     if (best_gain(forecast.messages) < little_gain) {
-        return format("No gain expected from the messages from point to point, which take %.2g %% "
-                      "of the time with waiting: each by itself is thought to be as fast.",
-                      share);
+        return fmt::format(
+            "No gain expected from the messages from point to point, which take {:.2g} % "
+            "of the time with waiting: each by itself is thought to be as fast.",
+            share);
     }
-    return format("Messages from point to point between nodes are predicted to be %.1f times as "
-                  "fast when gathered, if those that are sent equally often go together; with "
-                  "waiting they take %.2g %% of the time.",
-                  best_gain(forecast.messages), share);
+    return fmt::format(
+        "Messages from point to point between nodes are predicted to be {:.1f} times as "
+        "fast when gathered, if those that are sent equally often go together; with "
+        "waiting they take {:.2g} % of the time.",
+        best_gain(forecast.messages), share);
 }
 
 std::vector<std::string> gains(const TraceAnalysis& analysis, const TraceForecast& forecast) {
@@ -173,17 +168,17 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
     const MessageSums between = analysis.between_nodes();
     if (between.messages > 0) {
         text.push_back(
-            format("%.0f %% of %llu messages between nodes are below 1 KiB; %llu of them go from "
-                   "point to point.",
-                   100 * small_part(analysis), static_cast<unsigned long long>(between.messages),
-                   static_cast<unsigned long long>(analysis.messages_between_nodes.messages)));
+            fmt::format("{:.0f} % of {} messages between nodes are below 1 KiB; {} of them go from "
+                        "point to point.",
+                        100 * small_part(analysis), between.messages,
+                        analysis.messages_between_nodes.messages));
     }
-    text.push_back(format("%zu ranks on %d %s ran for %.3g s, of which %.2g %% were spent in "
-                          "exchanges, %.2g %% in messages from point to point and in waiting, and "
-                          "%.2g %% in other collectives.",
-                          trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(),
-                          analysis.wall, 100 * analysis.shares[0], 100 * analysis.shares[1],
-                          100 * analysis.shares[2]));
+    text.push_back(fmt::format(
+        "{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
+        "exchanges, {:.2g} % in messages from point to point and in waiting, and "
+        "{:.2g} % in other collectives.",
+        trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(), analysis.wall,
+        100 * analysis.shares[0], 100 * analysis.shares[1], 100 * analysis.shares[2]));
     if (!trace.observes) {
         text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
                           "records those without it.");
@@ -197,8 +192,9 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
         text.emplace_back("Some of it had no room in the trace, and is missing in what follows.");
     }
     if (!trace.complaints.empty()) {
-        text.push_back(format("%zu of %zu ranks could not be read and are missing in what follows.",
-                              trace.complaints.size(), trace.nodes.size()));
+        text.push_back(
+            fmt::format("{} of {} ranks could not be read and are missing in what follows.",
+                        trace.complaints.size(), trace.nodes.size()));
     }
     return text;
 }
