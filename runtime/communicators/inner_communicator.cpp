@@ -82,6 +82,7 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
     if (own == MPI_COMM_NULL) { return nullptr; }
     std::shared_ptr<InnerCommunicator> inner(
         new InnerCommunicator(own, std::move(topology), std::move(members), world));
+    device::look_for_driver();
     const std::array<int, 2> mine = {inner->create_arena() ? 1 : 0,
                                      device::driver() == nullptr ? 1 : 0};
     std::array<int, 2> all{};
