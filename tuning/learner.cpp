@@ -40,7 +40,7 @@ void Learner::set_predictions(std::span<const double> seconds) {
 }
 
 std::vector<double> Learner::report() const {
-    std::vector<double> numbers = {preparation_};
+    std::vector<double> numbers = {preparation_, wait_};
     for (const Candidate& candidate : candidates_) {
         numbers.push_back(candidate.predicted);
         for (size_t i = 0; i < rounds; ++i) {
@@ -57,8 +57,9 @@ void Learner::take_in(std::span<const double> maxima) {
         spent_ += maxima.front();
         call_preparation_ = maxima.front() / static_cast<double>(plan_.size());
     }
+    if (maxima[1] > 0) { agreed_wait_ = maxima[1]; }
     preparation_ = 0;
-    maxima = maxima.subspan(1);
+    maxima = maxima.subspan(2);
     for (Candidate& candidate : candidates_) {
         candidate.agreed_prediction = maxima.front();
         const auto times = maxima.subspan(1, std::min<size_t>(rounds, candidate.times.size()));
@@ -91,7 +92,8 @@ void Learner::choose_best() {
         const Candidate& candidate = candidates_[i];
         if (measured && !candidate.measured) { continue; }
         if (!measured && candidate.agreed_prediction <= 0) { continue; }
-        if (expected(candidate) < worth_a_change * expected(candidates_[best_])) { best_ = i; }
+        const double share = measured ? measurably_better : worth_a_change;
+        if (expected(candidate) < share * expected(candidates_[best_])) { best_ = i; }
     }
 }
 
@@ -107,8 +109,10 @@ void Learner::plan_measurements() {
         return expected(candidates_[a]) < expected(candidates_[b]);
     });
     std::vector<size_t> chosen = {best_};
-    // Starting together takes about as long as an exchange, as long as nothing better is known.
-    const double preparation = call_preparation_.value_or(best);
+    // As long as nothing better is known, starting together takes about as long as an exchange, or
+    // as ranks have waited for each other if that is less: one wait may be long by chance.
+    const double guess = std::min(best, agreed_wait_.value_or(best));
+    const double preparation = call_preparation_.value_or(guess);
     double left = budget_ - spent_ - rounds * preparation;
     for (const size_t i : order) {
         const Candidate& candidate = candidates_[i];

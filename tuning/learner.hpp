@@ -22,7 +22,9 @@ class Learner {
   public:
     static constexpr int rounds = 3;               ///< measurements of a candidate at a time
     static constexpr double learning_share = 0.05; ///< of the time, at most
-    static constexpr double worth_a_change = 0.95; ///< of the time of the one in use
+    /// Of the time of the one in use: by what the model says, and measured in turn.
+    static constexpr double worth_a_change = 0.95;
+    static constexpr double measurably_better = 0.98;
     static constexpr uint64_t first_agreement = 3; ///< call; each later one comes at 4 times that
     static constexpr uint64_t agreement_factor = 4;
 
@@ -37,6 +39,9 @@ class Learner {
     std::vector<double> report() const;
     /// `maxima`: of all ranks' reports.
     void agree(std::span<const double> maxima);
+    /// How long this rank waited in that reduction: starting together may take no longer, which
+    /// counts from the next agreement on until it is known.
+    void add_wait(double seconds) { wait_ = seconds; }
 
     /// To be called on all ranks right after agree(): the calls from now on are of another kind,
     /// and what is known of those before tells nothing of them. `initial` as above. The next
@@ -83,7 +88,9 @@ class Learner {
     double budget_ = 0; ///< seconds that may be spent on learning
     double spent_ = 0;
     double preparation_ = 0;                 ///< of this rank, since the last agreement
+    double wait_ = 0;                        ///< of this rank, at the last agreement
     std::optional<double> call_preparation_; ///< agreed, of one call
+    std::optional<double> agreed_wait_;      ///< the longest of the last agreement but one
 };
 
 } // namespace nodeaware::tuning

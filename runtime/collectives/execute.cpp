@@ -32,6 +32,9 @@ class Watch {
     Waiter& waiter_;
 };
 
+/// That a rank looks for at a time.
+constexpr int most_strays = 64;
+
 /// Looks for messages left over from earlier operations, whose senders may wait for them to be
 /// received. Returns the node that the last operation's came from, or -1.
 int forget_the_past(MpiTransport& transport, const Topology& topology, uint32_t operation) {
@@ -39,9 +42,12 @@ int forget_the_past(MpiTransport& transport, const Topology& topology, uint32_t 
     int node = -1;
     for (uint32_t past = 1; past <= past_operations; ++past) {
         for (const auto kind : {tags::Kind::piece, tags::Kind::direct}) {
-            const int source = transport.discard_stray(tags::of(kind, operation - past),
-                                                       [](int) { return false; });
-            if (source >= 0 && past == 1) { node = topology.node_of(source); }
+            for (int i = 0; i < most_strays; ++i) {
+                const int source = transport.discard_stray(tags::of(kind, operation - past),
+                                                           [](int) { return false; });
+                if (source < 0) { break; }
+                if (past == 1) { node = topology.node_of(source); }
+            }
         }
     }
     return node;
@@ -53,11 +59,14 @@ void look_for_mismatch(MpiTransport& transport, const Execution<MpiTransport>& e
     const std::pair<tags::Kind, Action> kinds[] = {{tags::Kind::piece, Action::receive_piece},
                                                    {tags::Kind::direct, Action::receive_direct}};
     for (const auto& [kind, action] : kinds) {
-        const int source =
-            transport.discard_stray(tags::of(kind, operation), [&, wanted = action](int peer) {
-                return execution.will_receive(wanted, peer);
-            });
-        if (source >= 0) { transport.mismatch(source); }
+        for (int i = 0; i < most_strays; ++i) {
+            const int source =
+                transport.discard_stray(tags::of(kind, operation), [&, wanted = action](int peer) {
+                    return execution.will_receive(wanted, peer);
+                });
+            if (source < 0) { break; }
+            transport.mismatch(source);
+        }
     }
     transport.cancel_given_up();
 }
@@ -145,6 +154,19 @@ void run_to_end(const Agreement::Result& agreed, MpiTransport& transport, InnerC
     }
 }
 
+/// From nodes that this one has given up.
+void receive_what_still_comes(InnerCommunicator& inner, const StepMemory& memory,
+                              uint32_t operation) {
+    constexpr uint32_t long_ago = 64;
+    inner.strays().end_before(operation - std::min(operation, long_ago));
+    if (memory.given_up_count() == 0) { return; }
+    for (int node = 0; node < inner.topology().nodes(); ++node) {
+        if (memory.given_up(node)) {
+            inner.strays().receive(operation, inner.topology().ranks_of(node));
+        }
+    }
+}
+
 int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& selected,
          CallRecord& record) {
     const uint32_t operation = inner.next_operation();
@@ -156,6 +178,7 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
     const Schedule& schedule = *agreed.schedule;
     inner.used_counters(operation) = schedule.counters;
     run_to_end(agreed, transport, inner, operation);
+    receive_what_still_comes(inner, memory, operation);
     record.sent_messages = schedule.node_messages_sent;
     record.sent_bytes = schedule.node_bytes_sent;
     return schedule.truncated ? MPI_ERR_TRUNCATE : transport.error();

@@ -93,7 +93,7 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
 
 InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                                      const World& world)
-    : comm_(comm), members_(std::move(members)), topology_(std::move(topology)),
+    : comm_(comm), strays_(comm), members_(std::move(members)), topology_(std::move(topology)),
       parameters_(parameters_of(world, topology_)) {
     ++all_alive;
     MPI_CALL(Comm_rank, comm_, &rank_);
@@ -125,6 +125,7 @@ MPI_Comm InnerCommunicator::second_comm() {
 }
 
 InnerCommunicator::~InnerCommunicator() {
+    strays_.end();
     if (!pinned_.unpin()) { arena_.leave_mapped(); }
     if (communicators_are_left || is_left_) { return; }
     if (second_comm_ != MPI_COMM_NULL) { mpi.Comm_free(&second_comm_); }

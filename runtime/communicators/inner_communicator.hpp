@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/communicators/agreement.hpp"
+#include "runtime/communicators/strays.hpp"
 #include "runtime/device/pinned_memory.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/memory/call_memory.hpp"
@@ -55,6 +56,7 @@ class InnerCommunicator {
     device::PinnedMemory& pinned() { return pinned_; } ///< of the arena
     Agreement& agreement() { return *agreement_; }
     Waiter& waiter() { return *waiter_; }
+    Strays& strays() { return strays_; }
 
     /// Memory for the messages of a call, kept from call to call.
     Exchange& exchange() { return exchange_; }
@@ -82,6 +84,7 @@ class InnerCommunicator {
     bool create_arena();
 
     MPI_Comm comm_;
+    Strays strays_;
     MPI_Comm second_comm_ = MPI_COMM_NULL;
     std::vector<int> members_;
     int rank_ = 0;

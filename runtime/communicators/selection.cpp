@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
 
 namespace nodeaware {
 
@@ -62,9 +66,25 @@ void predict_without_schedule(const InnerCommunicator& inner, uint64_t uniform_b
     learner.set_predictions(uniform_predictions(inner, uniform_bytes, memory));
 }
 
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 std::string text_of(const CopyCosts& copies) {
     return fmt::format("{:.3g} us (each further one {:.3g} us) and {:.3g} us/MB",
                        1e6 * copies.latency, 1e6 * copies.next, 1e12 * copies.per_byte);
+}
+
+/// What a choice is for, whichever the communicator.
+using Kind = std::tuple<Operation, int, int, CallMemory>;
+
+/// Programs make communicators by the hundred, whose choices are mostly the same.
+bool is_another_choice(const Kind& kind, size_t choice) {
+    static std::mutex mutex;
+    static std::map<Kind, size_t> told;
+    const std::lock_guard guard(mutex);
+    const auto [known, is_new] = told.try_emplace(kind, choice);
+    return is_new || std::exchange(known->second, choice) != choice;
 }
 
 // What the forecast counts as copied together is what the library does copy together.
@@ -81,10 +101,7 @@ void Selected::learn_predictions(std::span<const double> seconds) const {
     if (learner != nullptr && !seconds.empty()) { learner->set_predictions(seconds); }
 }
 
-void Selected::learn_time() const {
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    learner->add_time(time.count(), preparation);
-}
+void Selected::learn_time() const { learner->add_time(seconds_since(start), preparation); }
 
 Selection::Calls& Selection::calls(const InnerCommunicator& inner, Operation operation,
                                    uint64_t uniform_bytes) {
@@ -105,15 +122,20 @@ double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t 
     std::vector<double> numbers = learner.report();
     numbers.push_back(static_cast<double>(calls.seen));
     std::vector<double> maxima(numbers.size());
+    const auto arrival = std::chrono::steady_clock::now();
     MPI_CALL(Allreduce, numbers.data(), maxima.data(), static_cast<int>(numbers.size()), MPI_DOUBLE,
              MPI_MAX, inner.comm());
+    const double wait = seconds_since(arrival);
     const auto memory = static_cast<CallMemory>(maxima.back());
     maxima.pop_back();
     learner.agree(maxima);
+    learner.add_wait(wait);
     const double cost = learner.cost_of_learning() - before;
     if (inner.rank() == 0) {
-        log(LogLevel::info, "{} of {} ranks{}: {}", name_of(operation), inner.size(),
-            text_of(calls.agreed), learner.explain());
+        const bool is_news = is_another_choice(
+            {operation, inner.size(), std::bit_width(uniform_bytes), calls.agreed}, learner.best());
+        log(is_news ? LogLevel::info : LogLevel::debug, "{} of {} ranks{}: {}", name_of(operation),
+            inner.size(), text_of(calls.agreed), learner.explain());
     }
     if (memory > calls.agreed) {
         calls.agreed = memory;
@@ -171,7 +193,7 @@ Selected Selection::select(InnerCommunicator& inner, const Exchange& exchange, c
         const auto arrival = std::chrono::steady_clock::now();
         MPI_CALL(Barrier, inner.comm());
         selected.start = std::chrono::steady_clock::now();
-        selected.preparation = std::chrono::duration<double>(selected.start - arrival).count();
+        selected.preparation = seconds_since(arrival);
     }
     return selected;
 }

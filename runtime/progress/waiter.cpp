@@ -21,13 +21,17 @@ constexpr uint32_t doublings = 6;
 void Waiter::pause(uint32_t bell, bool only_bell) {
     const uint32_t round = idle_++;
     if (progress_ != nullptr && progress_->is_busy()) { progress_->advance(); }
-    if (round % rounds_between_checks == rounds_between_checks - 1 && check_) { check_(); }
     // With more ranks than cores, a rank that only waits for the bell leaves its core to others
     // without delay.
     const uint32_t patience =
         oversubscribed_ ? (only_bell ? 0 : backoff::yields) : backoff::spins + backoff::yields;
-    if (only_bell && round >= patience) {
-        arena_.sleep(bell, shortest_sleep << std::min(round - patience, doublings));
+    const bool sleeps = only_bell && round >= patience;
+    const uint32_t doubled = sleeps ? std::min(round - patience, doublings) : 0;
+    // Sleeps become long: rounds then tell little of the time.
+    const bool is_time = round % rounds_between_checks == rounds_between_checks - 1;
+    if (check_ && (is_time || doubled == doublings)) { check_(); }
+    if (sleeps) {
+        arena_.sleep(bell, shortest_sleep << doubled);
     } else {
         backoff::pause(round, oversubscribed_);
     }

@@ -46,6 +46,7 @@ class Errors {
                             what + "no error at the destination");
         }
         check_canaries(what);
+        MPI_Barrier(comm); // who has left waits in MPI for those that still send
         MPI_Comm_free(&comm);
         correct_exchange(MPI_COMM_WORLD, what + "next exchange");
     }

@@ -56,6 +56,7 @@ class Ranks {
     }
 
     double preparation = 1e-3;
+    double wait = 1e-3;
     double seconds = 0;
     size_t best() const { return learners_.front().best(); }
     double cost() const { return learners_.front().cost_of_learning(); }
@@ -72,7 +73,10 @@ class Ranks {
                 maxima[i] = std::max(maxima[i], numbers[i]);
             }
         }
-        for (Learner& learner : learners_) { learner.agree(maxima); }
+        for (Learner& learner : learners_) {
+            learner.agree(maxima);
+            learner.add_wait(wait);
+        }
     }
 
     std::vector<Learner> learners_;
@@ -116,6 +120,30 @@ TEST(Learner, CostIsBounded) {
         }
         EXPECT_NEAR(ranks.cost(), ranks.seconds - 1e-3 * calls, 0.15e-3 * calls);
     }
+}
+
+/// A call that takes seconds, in which ranks start together at once: what the model says is almost
+/// as fast is tried soon, and taken if it is faster by little.
+TEST(Learner, TriesWhatSeemsAlmostAsFast) {
+    Ranks ranks(4, {9.0, 3.0, 3.1, 6.0}, {9.0, 3.2, 3.1, 6.0}, 1);
+    int calls = 0;
+    while (ranks.best() == 1 && calls < 100) {
+        ranks.call();
+        ++calls;
+    }
+    EXPECT_LE(calls, 48);
+    EXPECT_EQ(ranks.best(), 2U);
+    EXPECT_LT(ranks.cost(), 0.05 * ranks.seconds);
+}
+
+/// Ranks without a core each wait for longer than an exchange takes: that is one wait, which may be
+/// long by chance.
+TEST(Learner, TriesWhereRanksHaveWaitedLong) {
+    Ranks ranks(4, {1e-3, 3e-4, 3e-4, 3e-4}, {1e-4, 3e-4, 3e-4, 3e-4}, 1);
+    ranks.wait = 50e-3;
+    ranks.preparation = 1e-4;
+    for (int i = 0; i < 800; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 0U);
 }
 
 TEST(Learner, NoticesThatTheBestHasBecomeSlow) {
