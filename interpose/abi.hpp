@@ -36,6 +36,9 @@ struct Core {
     /// attributes of MPI_COMM_SELF; from then on the core is not to be called. `caller` tells where
     /// the application has called the function that this thread is in; nullptr: not known.
     const Core* (*start)(void (*at_end)(), const void* (*caller)());
+    /// The process ends, by MPI_Abort or by exit() without MPI_Finalize. Whatever state threads are
+    /// in.
+    void (*ended)(bool by_abort);
     /// Number of blocks that an exchange on `comm` sends and receives.
     void (*degrees)(MPI_Comm comm, bool neighborhood, int* sends, int* receives);
 

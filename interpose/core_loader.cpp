@@ -118,7 +118,7 @@ void forget_core() {
 
 const abi::Core* active_core(const void* caller) {
     if (thread.depth != 0) { return nullptr; }
-    thread.caller = caller;
+    thread.caller = thread.fortran == nullptr ? caller : thread.fortran;
     return running_core.load(std::memory_order_acquire);
 }
 
@@ -150,6 +150,14 @@ BlockingCall::~BlockingCall() {
     throw_what_was_kept();
 }
 
+CalledFromFortran::CalledFromFortran(const void* caller)
+    : is_outermost_(thread.fortran == nullptr) {
+    if (is_outermost_) { thread.fortran = caller; }
+}
+CalledFromFortran::~CalledFromFortran() {
+    if (is_outermost_) { thread.fortran = nullptr; }
+}
+
 Application::Application() : state_(std::exchange(thread, ThreadState())) {}
 Application::~Application() { thread = state_; }
 
@@ -160,6 +168,20 @@ bool Application::keeps_exceptions() const {
 void Application::call_and_keep(void (*function)(void*), void* argument) {
     state_.thrown = running_core.load()->call_and_keep(function, argument, state_.blocking);
 }
+
+void before_end(bool by_abort) {
+    if (const abi::Core* const core = running_core.load(std::memory_order_acquire)) {
+        const Inside inside;
+        core->ended(by_abort);
+    }
+}
+
+namespace {
+
+/// After what the program has registered, which may call MPI_Finalize.
+[[gnu::destructor]] void at_exit() { before_end(false); }
+
+} // namespace
 
 bool is_open_mpi() { return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr; }
 

@@ -203,6 +203,7 @@ void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define FORTRAN_SYMBOL(symbol, binding, count, texts, ...)                                         \
     EXPORTED void symbol(P##count Fint* error T##texts) {                                          \
         static constinit Next<void(P##count Fint * error T##texts)> next(#symbol);                 \
+        const CalledFromFortran from(__builtin_return_address(0));                                 \
         Fint own_error = no_mpi;                                                                   \
         void* const arguments[] = {A##count & own_error};                                          \
         __VA_ARGS__(arguments, own_error, Binding::binding, [&] {                                  \

@@ -104,6 +104,13 @@ void around_beginning(void* const* /*arguments*/, const Fint& /*error*/, Binding
     call();
 }
 
+template <class Call>
+void around_ending(void* const* /*arguments*/, const Fint& /*error*/, Binding /*binding*/,
+                   Call call) {
+    before_end(true);
+    call();
+}
+
 template <auto function, class Call>
 void around_message(void* const* arguments, Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
@@ -188,6 +195,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_beginning)
 #define FORTRAN_CALLBACKS(Name, name, NAME, count, texts)                                          \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_callbacks)
+#define FORTRAN_ENDING(Name, name, NAME, count, texts)                                             \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_ending)
 #include "interpose/fortran_rows.def"
 
 FORTRAN_FUNCTION(mpi_init, MPI_INIT, 0, 0, around_init)

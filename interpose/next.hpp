@@ -69,10 +69,24 @@ class Inside {
 
 /// What calls this thread is in.
 struct ThreadState {
-    int depth = 0;                ///< of Inside
-    int blocking = 0;             ///< BlockingCalls
-    const void* caller = nullptr; ///< of the outermost of them, in the application
-    void* thrown = nullptr;       ///< kept until the outermost ends
+    int depth = 0;                 ///< of Inside
+    int blocking = 0;              ///< BlockingCalls
+    const void* caller = nullptr;  ///< of the outermost of them, in the application
+    const void* fortran = nullptr; ///< the same, of a call from Fortran
+    void* thrown = nullptr;        ///< kept until the outermost ends
+};
+
+/// Around a call from Fortran. MPI may do it by functions of C, whose caller is then not the
+/// application: it stays the place where the outermost was called.
+class CalledFromFortran {
+  public:
+    explicit CalledFromFortran(const void* caller);
+    ~CalledFromFortran();
+    CalledFromFortran(const CalledFromFortran&) = delete;
+    CalledFromFortran& operator=(const CalledFromFortran&) = delete;
+
+  private:
+    const bool is_outermost_;
 };
 
 /// While one lives, this thread runs a function of the application, whoever has called it, and is
@@ -143,6 +157,9 @@ int around_meeting(const abi::Core& core, Call call, Communicator communicator) 
 /// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks
 /// can. It stops inside MPI_Finalize.
 void start_core();
+
+/// The process ends without MPI_Finalize.
+void before_end(bool by_abort);
 
 /// True if this process runs Open MPI.
 bool is_open_mpi();

@@ -47,6 +47,14 @@ bool is_outermost(const Core& core) {
                 before_blocking(*core);                                                            \
                 const Inside inside; return next(A##count);)
 
+#define ENDING(name, count)                                                                        \
+    EXPORTED int PMPI_##name(W##count) {                                                           \
+        static constinit Next<int(W##count)> next("PMPI_" #name);                                  \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        before_end(true);                                                                          \
+        return next.get()(A##count);                                                               \
+    }
+
 #include "interpose/functions.def"
 
 } // namespace nodeaware::abi

@@ -106,6 +106,14 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 #define BEGINNING(name, count)                                                                     \
     WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, core->communicator_begun();)
 
+#define ENDING(name, count)                                                                        \
+    EXPORTED int MPI_##name(W##count) {                                                            \
+        static constinit Next<int(W##count)> next("MPI_" #name);                                   \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        before_end(true);                                                                          \
+        return next.get()(A##count);                                                               \
+    }
+
 #define LIFECYCLE(name, parameters, arguments)                                                     \
     EXPORTED int MPI_##name parameters {                                                           \
         static constinit Next<int parameters> next("MPI_" #name);                                  \

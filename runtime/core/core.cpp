@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/nonblocking.hpp"
+#include "runtime/core/ending.hpp"
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/kept_exceptions.hpp"
@@ -12,7 +13,6 @@
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/memory.hpp"
 #include "runtime/device/own_streams.hpp"
-#include "runtime/device/slabs.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
@@ -146,25 +146,13 @@ void begin_activity() {
     activity.messages.store(1, std::memory_order_relaxed);
 }
 
-/// What processes share of devices is opened and given back by all: nobody frees what another one
-/// has open.
-void close_slabs() {
-    if (library->world.options.parameters.device_copy == DeviceCopy::md) { return; }
-    int mine = device::driver() == nullptr ? 1 : 0;
-    // Whatever happens here, the others wait to be told.
-    guarded([&] { mine = mine == 1 || device::imports().close() ? 1 : 0; });
-    int all = 0;
-    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all == 1 && device::driver() != nullptr) { device::slabs().close(); }
-}
-
 void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
+    const auto times = ending::finalizing();
     library->close();
     guarded([&] { trace::close(library->world); });
     p2p::layer = nullptr;
-    guarded(close_slabs);
-    guarded([&] { library->report.close(library->world, message_counts::notes()); });
+    guarded([&] { ending::close(times, message_counts::notes()); });
     Communicator::close();
     device::forget_kept_lists();
     device::list_kernel::unload();
@@ -211,6 +199,7 @@ const abi::Core* start(void (*then)(), const void* (*caller)()) {
         open_ranges(library->world);
         if (!library->world.options.observes) { contexts::prepare(MPI_COMM_WORLD); }
         open_trace();
+        ending::open();
         const abi::Core* const hooks =
             trace::recorder == nullptr ? &plain_core() : &recording::around(plain_core(), caller);
         int keyval = MPI_KEYVAL_INVALID;
@@ -267,6 +256,7 @@ const abi::Core* start(void (*then)(), const void* (*caller)()) {
 constexpr abi::Core core = {
     .size = sizeof(abi::Core),
     .start = start,
+    .ended = ending::ended,
     .degrees = degrees,
     .native_done = native_done,
     .waiting_communicators = &activity.meetings,

@@ -2,6 +2,8 @@
 
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/core/guarded.hpp"
+#include "runtime/device/driver.hpp"
+#include "runtime/device/slabs.hpp"
 #include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/point_to_point/message_layer.hpp"
 
@@ -20,6 +22,22 @@ Library::Library(World discovered) : world(std::move(discovered)) {
 
 Library::~Library() = default;
 
+namespace {
+
+/// What processes share of devices is opened and given back by all: nobody frees what another one
+/// has open.
+void close_slabs(const World& world) {
+    if (world.options.parameters.device_copy == DeviceCopy::md) { return; }
+    int mine = device::driver() == nullptr ? 1 : 0;
+    // Whatever happens here, the others wait to be told.
+    guarded([&] { mine = mine == 1 || device::imports().close() ? 1 : 0; });
+    int all = 0;
+    MPI_CALL(Allreduce, &mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all == 1 && device::driver() != nullptr) { device::slabs().close(); }
+}
+
+} // namespace
+
 /// The other ranks wait for this one, whatever fails here.
 void Library::close() {
     guarded([&] { progress.before_blocking(); });
@@ -33,6 +51,7 @@ void Library::close() {
     if (messages != nullptr) {
         guarded([&] { messages->close(); });
     }
+    guarded([&] { close_slabs(world); });
 }
 
 } // namespace nodeaware

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <tuple>
 
 namespace nodeaware::recorded_calls {
 
@@ -24,6 +25,7 @@ struct Persistent {
     int communicator = trace::no_communicator;
     int peer = 0;
     uint64_t bytes = 0;
+    std::string_view strategy; ///< of an exchange
 };
 
 /// Persistent requests of exchanges and sends. What is beyond the limit is not followed.
@@ -104,15 +106,64 @@ class BlockSizes {
     uint64_t bytes_ = 0;
 };
 
+/// Finds blocks that are sent from the same memory. Where each begins behind the one before, as in
+/// most programs, there are none.
+class SameMemory {
+  public:
+    explicit SameMemory(const Blocks& blocks)
+        : blocks_(blocks), can_be_(!blocks.displacements.is_null()) {}
+
+    /// Block i of the call, which is the next one in the trace.
+    void add(int i) {
+        if (!can_be_) { return; }
+        const Key key{blocks_.displacements[i], blocks_.count_of(i), blocks_.type_of(i),
+                      static_cast<int>(keys_.size())};
+        is_ascending_ =
+            is_ascending_ && (keys_.empty() || std::get<0>(key) > std::get<0>(keys_.back()));
+        keys_.push_back(key);
+    }
+
+    /// As trace::Pattern has it.
+    std::vector<int> data() {
+        if (is_ascending_) { return {}; }
+        std::sort(keys_.begin(), keys_.end());
+        std::vector<int> data(keys_.size());
+        bool is_any = false;
+        for (size_t i = 0; i < keys_.size(); ++i) {
+            const auto& [place, count, type, number] = keys_[i];
+            const bool is_same = i > 0 && std::tie(place, count, type) == memory_of(keys_[i - 1]);
+            is_any = is_any || is_same;
+            data[static_cast<size_t>(number)] =
+                is_same ? data[static_cast<size_t>(std::get<3>(keys_[i - 1]))] : number;
+        }
+        return is_any ? data : std::vector<int>();
+    }
+
+  private:
+    /// Where, how many, of which datatype, and the number of the block.
+    using Key = std::tuple<MPI_Count, MPI_Count, MPI_Datatype, int>;
+    static std::tuple<MPI_Count, MPI_Count, MPI_Datatype> memory_of(const Key& key) {
+        return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
+    }
+
+    const Blocks& blocks_;
+    bool can_be_;
+    bool is_ascending_ = true;
+    std::vector<Key> keys_;
+};
+
 void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
-                 std::vector<Block>& list) {
+                 std::vector<Block>& list, SameMemory& memory) {
     BlockSizes sizes(arguments.is_in_place() ? arguments.received : arguments.sent);
-    const auto add = [&](int peer, uint64_t bytes) {
-        if (bytes > 0 && peer != MPI_PROC_NULL) { list.push_back({peer, bytes}); }
+    const auto add = [&](int peer, int i) {
+        const uint64_t bytes = sizes.at(i);
+        if (bytes == 0 || peer == MPI_PROC_NULL) { return; }
+        list.push_back({peer, bytes});
+        memory.add(i);
     };
     if (arguments.is_with_neighbors) {
         const auto peers = recorded_communicators::destinations(comm, known);
-        for (size_t i = 0; i < peers.size(); ++i) { add(peers[i], sizes.at(static_cast<int>(i))); }
+        for (size_t i = 0; i < peers.size(); ++i) { add(peers[i], static_cast<int>(i)); }
         return;
     }
     const bool is_uniform = arguments.received.kind == Blocks::Kind::uniform;
@@ -120,27 +171,31 @@ void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known&
         if (sizes.at(0) > 0) { list.push_back({Block::every_rank, sizes.at(0)}); }
         return;
     }
-    for (int peer = 0; peer < known.size; ++peer) { add(peer, sizes.at(peer)); }
+    for (int peer = 0; peer < known.size; ++peer) { add(peer, peer); }
 }
 
 } // namespace
 
-void exchange(const Made& made, MPI_Comm comm, const ExchangeArguments& arguments, Form form,
-              const MPI_Request* request) {
+void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
+              const ExchangeArguments& arguments, Form form, const MPI_Request* request) {
     guarded([&] {
         std::vector<Block> blocks;
         const Known known = recorded_communicators::find(comm);
         const Blocks& sent = arguments.is_in_place() ? arguments.received : arguments.sent;
-        list_blocks(arguments, comm, known, blocks);
+        SameMemory memory(sent);
+        if (trace::recorder->has_file()) { list_blocks(arguments, comm, known, blocks, memory); }
+        const std::vector<int> data = memory.data();
         const bool has_one_type = sent.kind != Blocks::Kind::typed && !blocks.empty();
         const uint64_t type_bytes = has_one_type ? bytes_of(sent.type) : 0;
         const trace::Call call = call_of(made, known.number, memory_of(sent.buffer));
         int pattern = Contents::no_pattern;
         trace::recorder->record(made.end, [&](Contents& contents) {
-            pattern = contents.add_exchange(call, type_bytes, blocks, form == Form::persistent);
+            pattern =
+                contents.add_exchange(call, type_bytes, blocks, form == Form::persistent, data);
+            if (form != Form::persistent) { contents.add_way(known.number, strategy); }
         });
         if (form == Form::persistent && request != nullptr) {
-            persistent_requests().add(*request, {true, pattern, known.number, 0, 0});
+            persistent_requests().add(*request, {true, pattern, known.number, 0, 0, strategy});
         }
     });
 }
@@ -151,14 +206,15 @@ void send(const Made& made, const Buffer& buffer, int peer, MPI_Comm comm,
         const int number = recorded_communicators::find(comm).number;
         const uint64_t bytes =
             buffer.count > 0 ? static_cast<uint64_t>(buffer.count) * bytes_of(buffer.type) : 0;
-        const trace::Call call = call_of(made, number, memory_of(buffer.address));
+        trace::Call call = call_of(made, number, memory_of(buffer.address));
+        call.peer = peer == MPI_PROC_NULL ? trace::no_peer : peer;
         const bool is_message = peer != MPI_PROC_NULL && persistent == nullptr;
         trace::recorder->record(made.end, [&](Contents& contents) {
             is_message ? contents.add_send(call, peer, bytes) : contents.add_call(call);
         });
         if (persistent != nullptr && peer != MPI_PROC_NULL) {
             persistent_requests().add(*persistent,
-                                      {false, Contents::no_pattern, number, peer, bytes});
+                                      {false, Contents::no_pattern, number, peer, bytes, {}});
         }
     });
 }
@@ -167,7 +223,10 @@ void receive(const Made& made, int source, int tag, MPI_Comm comm, bool is_also_
     guarded([&] {
         const int number = recorded_communicators::find(comm).number;
         trace::recorder->record(made.end, [&](Contents& contents) {
-            if (!is_also_send) { contents.add_call(call_of(made, number, trace::Memory::unknown)); }
+            trace::Call call = call_of(made, number, trace::Memory::unknown);
+            const bool is_from_one = source != MPI_PROC_NULL && source != MPI_ANY_SOURCE;
+            call.peer = is_from_one ? source : trace::no_peer;
+            if (!is_also_send) { contents.add_call(call); }
             if (source == MPI_PROC_NULL) { return; }
             contents.add_receive(number, source == MPI_ANY_SOURCE, tag == MPI_ANY_TAG);
         });
@@ -197,6 +256,7 @@ void start(const Made& made, int count, const MPI_Request* requests) {
             trace::Sums sums{1, found->bytes};
             if (found->is_exchange) {
                 sums = contents.add_start(found->pattern, made.begin, made.end);
+                contents.add_way(found->communicator, found->strategy);
             } else {
                 contents.add_message(found->communicator, found->peer, found->bytes);
             }

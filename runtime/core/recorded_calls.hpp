@@ -3,6 +3,8 @@
 #include "runtime/collectives/examination.hpp"
 #include "runtime/trace/recorder.hpp"
 
+#include <string_view>
+
 /// What calls of the application come to in the trace. They have been accepted by MPI. What fails
 /// here is lost: nothing is thrown.
 namespace nodeaware::recorded_calls {
@@ -15,9 +17,10 @@ struct Made {
     trace::Nanoseconds end;
 };
 
-/// `request`: of a persistent exchange that has been made.
-void exchange(const Made& made, MPI_Comm comm, const ExchangeArguments& arguments, Form form,
-              const MPI_Request* request);
+/// `strategy`: by which it went, or "native"; a literal. `request`: of a persistent exchange that
+/// has been made.
+void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
+              const ExchangeArguments& arguments, Form form, const MPI_Request* request);
 
 /// The memory of a message.
 struct Buffer {

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace nodeaware::recorded_communicators {
@@ -57,6 +58,18 @@ std::vector<int> members_of(MPI_Comm comm, bool is_inter, int size) {
     return members;
 }
 
+/// What the program calls it; empty: nothing.
+std::string name_of(MPI_Comm comm) {
+    static const auto get_name =
+        reinterpret_cast<int (*)(MPI_Comm, char*, int*)>(find_mpi("MPI_Comm_get_name"));
+    std::string name(MPI_MAX_OBJECT_NAME, '\0');
+    int length = 0;
+    if (get_name == nullptr || get_name(comm, name.data(), &length) != MPI_SUCCESS) { return ""; }
+    name.resize(static_cast<size_t>(length));
+    // Open MPI numbers those that the program has not named.
+    return name.starts_with("MPI COMMUNICATOR ") ? "" : name;
+}
+
 struct Sizes {
     int size = 0;
     bool is_inter = false;
@@ -82,7 +95,7 @@ Known look(MPI_Comm comm) {
     MPI_CALL(Comm_get_attr, comm, keyval, &value, &is_known);
     const Sizes sizes = sizes_of(comm);
     if (is_known != 0) { return {static_cast<int>(reinterpret_cast<intptr_t>(value)), sizes.size}; }
-    trace::Communicator communicator{0, sizes.size, sizes.is_inter, {}};
+    trace::Communicator communicator{0, sizes.size, sizes.is_inter, {}, name_of(comm)};
     MPI_CALL(Comm_rank, comm, &communicator.rank);
     communicator.members = trace::runs_of(members_of(comm, sizes.is_inter, sizes.size));
     int number = trace::no_communicator;

@@ -39,10 +39,17 @@ struct Begun {
 };
 thread_local Begun begun;
 
-void end_exchange(const Begun& exchange, int result) {
+void end_exchange(const Begun& exchange, std::string_view strategy, int result) {
     if (exchange.function == nullptr || result != MPI_SUCCESS || !is_on()) { return; }
-    recorded_calls::exchange(made(exchange.function, exchange.begin), exchange.comm,
+    recorded_calls::exchange(made(exchange.function, exchange.begin), strategy, exchange.comm,
                              exchange.arguments, exchange.form, exchange.request);
+}
+
+/// Of a call that the hook has served. What it tells of a blocking one is told last; others are
+/// told of at their ends, unless MPI has been called with copies of the buffers.
+std::string_view strategy_of_call(Form form) {
+    const std::string_view told = trace::told_strategy;
+    return form == Form::blocking || told == trace::by_mpi ? told : "gathered";
 }
 
 constexpr Form form_of(std::string_view name) {
@@ -99,8 +106,9 @@ bool exchange(const char* function, bool (*hook)(int*, Arguments...), int* resul
     (std::make_index_sequence<count>());
     call.arguments.is_with_neighbors = name.find("eighbor") != std::string_view::npos;
     if constexpr (form == Form::persistent) { call.request = native(std::get<count + 1>(all)); }
+    trace::told_strategy = {};
     if (hook(result, arguments...)) {
-        end_exchange(call, *result);
+        end_exchange(call, strategy_of_call(form), *result);
         return true;
     }
     begun = call;
@@ -109,7 +117,7 @@ bool exchange(const char* function, bool (*hook)(int*, Arguments...), int* resul
 
 void exchange_done(int result) {
     plain.native_done(result);
-    end_exchange(std::exchange(begun, {}), result);
+    end_exchange(std::exchange(begun, {}), trace::by_mpi, result);
 }
 
 /// Around a call of MPI's own function that may block, as the preloaded part does it for calls that

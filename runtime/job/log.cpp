@@ -5,15 +5,19 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unistd.h>
+#include <unordered_set>
 
 namespace nodeaware {
 
@@ -29,6 +33,17 @@ struct Log {
         logger->set_pattern("nodeaware: %v");
         logger->set_level(spdlog::level::trace);
     }
+
+    /// Not one of the first facts that have been told already.
+    bool is_news(const std::string& text) {
+        constexpr size_t most = 4096;
+        const std::lock_guard guard(mutex_);
+        return told_.size() >= most || told_.insert(std::hash<std::string>()(text)).second;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::unordered_set<size_t> told_;
 };
 
 /// The file sinks of spdlog would make folders. What cannot be written is lost.
@@ -70,6 +85,20 @@ bool one_file_a_process(std::string_view pattern) {
            pattern.find("%p") != std::string_view::npos;
 }
 
+/// As the batch system names the job, else the launcher; else of this process.
+std::string job_id() {
+    for (const char* name :
+         {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID",
+          "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"}) {
+        const char* const value = std::getenv(name);
+        if (value == nullptr || *value == '\0') { continue; }
+        std::string id = value;
+        std::replace(id.begin(), id.end(), '/', '_');
+        return id;
+    }
+    return std::to_string(getpid());
+}
+
 } // namespace
 
 std::string expand_path(std::string_view pattern, int rank) {
@@ -86,6 +115,7 @@ std::string expand_path(std::string_view pattern, int rank) {
             path += host;
             break;
         }
+        case 'j': path += job_id(); break;
         case 'p': path += std::to_string(getpid()); break;
         case 'r': path += std::to_string(rank); break;
         case '%': path += '%'; break;
@@ -153,7 +183,8 @@ bool log_is_on(LogLevel level) {
 }
 
 void write_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments) {
-    write_log(level, fmt::vformat(format, arguments));
+    const std::string text = fmt::vformat(format, arguments);
+    if (level != LogLevel::info || the_log().is_news(text)) { write_log(level, text); }
 }
 
 void write_log(LogLevel level, std::string_view text) {

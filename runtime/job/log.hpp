@@ -9,7 +9,7 @@
 
 namespace nodeaware {
 
-/// Replaces %h (host), %p (process id), %r (rank) and %% in a path.
+/// Replaces %h (host), %j (id of the job), %p (process id), %r (rank) and %% in a path.
 std::string expand_path(std::string_view pattern, int rank);
 
 /// Opens the log of this process. Before that, and after a file that cannot be opened, warnings go

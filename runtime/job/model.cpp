@@ -6,6 +6,7 @@
 #include "tuning/user_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -57,6 +58,7 @@ std::string described(const tuning::Fingerprint& print) {
 struct SharedCosts {
     bool accepted = true;
     Costs costs;
+    std::array<char, 256> table{}; ///< its name, cut off
 };
 static_assert(std::is_trivially_copyable_v<SharedCosts>);
 
@@ -69,11 +71,13 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
         write_log(LogLevel::warn, complaint);
     }
     const std::string differs = difference(loaded.table.fingerprint, fingerprint_of(world));
-    log(LogLevel::info, "model table {}{}{}", name.empty() ? loaded.table.name : name,
-        differs.empty() ? "" : ": ", differs);
+    const std::string used = name.empty() ? loaded.table.name : name;
+    log(LogLevel::info, "model table {}{}{}", used, differs.empty() ? "" : ": ", differs);
     const int ranks_per_device =
         tuning::ranks_per_device(loaded.table, fingerprint_of(world).processes_per_node);
-    return {true, tuning::costs_of(loaded.table, ranks_per_device)};
+    SharedCosts shared{true, tuning::costs_of(loaded.table, ranks_per_device), {}};
+    used.copy(shared.table.data(), shared.table.size() - 1);
+    return shared;
 }
 
 } // namespace
@@ -110,13 +114,13 @@ std::string difference(const tuning::Fingerprint& table, const tuning::Fingerpri
     return "it was measured with " + described(table) + "; this is " + described(job);
 }
 
-Costs load_costs(const World& world) {
+LoadedCosts load_costs(const World& world) {
     SharedCosts shared;
     std::string complaint = "rank 0 does not accept the model table";
     if (world.rank == 0) { shared = read_costs(world, complaint); }
     MPI_CALL(Bcast, &shared, sizeof shared, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!shared.accepted) { throw BadSettings(complaint); }
-    return shared.costs;
+    return {shared.costs, shared.table.data()};
 }
 
 } // namespace nodeaware

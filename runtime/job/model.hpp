@@ -17,10 +17,14 @@ std::string difference(const tuning::Fingerprint& table, const tuning::Fingerpri
 /// calibrate` wrote for this user, else none: the default one.
 std::string wanted_table(const Options& options);
 
+struct LoadedCosts {
+    Costs costs;
+    std::string table; ///< the name, or the path, of the table that they are from
+};
 /// What moves cost on this machine: from the table that NODEAWARE_MODEL names, else from the one
 /// that `nodeaware calibrate` wrote for this user, else from the default one. Collective over
 /// MPI_COMM_WORLD: rank 0 reads, all ranks get the same. A table that cannot be used is replaced by
 /// the default one with a warning. Throws MpiError, and BadSettings where the settings are strict.
-Costs load_costs(const World& world);
+LoadedCosts load_costs(const World& world);
 
 } // namespace nodeaware

@@ -77,6 +77,25 @@ double parse_seconds(std::string_view text) {
     return seconds;
 }
 
+/// A word that is misspelt is not taken for a file.
+void parse_report(std::string_view text, Options& options) {
+    options.report_path.clear();
+    options.report_times = text != "counts";
+    if (text.find_first_of("/.") != std::string_view::npos) {
+        options.report = true;
+        options.report_path = text;
+        return;
+    }
+    options.report = pick<bool>(text, {{"0", false},
+                                       {"1", true},
+                                       {"counts", true},
+                                       {"no", false},
+                                       {"yes", true},
+                                       {"off", false},
+                                       {"on", true},
+                                       {"a path with / or .", true}});
+}
+
 void parse_ppn(std::string_view text, Options& options) {
     constexpr std::string_view cyclic = "cyclic:";
     options.ppn.clear();
@@ -216,12 +235,17 @@ std::vector<OptionRow> make_table() {
                                         {"info", LogLevel::info},
                                         {"debug", LogLevel::debug}});
          }},
-        {"LOG_FILE", "a path; %h host, %p process, %r rank", "",
+        {"LOG_FILE", "a path; %h host, %p process, %r rank, %j job", "",
          "Where to say it; one file a rank if the path has %r or %p.",
          [](Options& o, std::string_view v) { o.log_file = v; }},
-        {"REPORT", "0, 1", "0",
-         "1: rank 0 prints what was rerouted, what was not and why, at MPI_Finalize.",
-         [](Options& o, std::string_view v) { o.report = parse_switch(v); }},
+        {"REPORT", "0, 1, counts, or a path with / or .; %h host, %p process, %j job", "0",
+         "What was rerouted, what was not and why, and where the time went, on stderr (1) or in a "
+         "file (JSON if it ends in .json), by rank 0 at MPI_Finalize. counts: on stderr, without "
+         "times, which costs nothing.",
+         [](Options& o, std::string_view v) { parse_report(v, o); }},
+        {"SIGNALS", "0, 1", "0",
+         "1: write the report and the trace also where a signal ends the program.",
+         [](Options& o, std::string_view v) { o.signals = parse_switch(v); }},
         {"TRACE", "a folder", "",
          "Record there what the application communicates, for `nodeaware analyze`: one file a "
          "rank, of bounded size.",
@@ -351,28 +375,6 @@ std::vector<std::string> process_environment() {
         entries.emplace_back(*entry);
     }
     return entries;
-}
-
-std::string settings_text(const ReadOptions& read) {
-    std::string text;
-    for (size_t i = 0; i < read.settings.size(); ++i) {
-        text += std::string(option_table()[i].name) + "=" + read.settings[i].value + "\n";
-    }
-    return text;
-}
-
-Options apply_settings(std::string_view text) {
-    Options options;
-    for (const std::string_view line : split_at(text, '\n')) {
-        const size_t equals = line.find('=');
-        if (equals == std::string_view::npos) { continue; }
-        for (const OptionRow& row : option_table()) {
-            if (row.name == line.substr(0, equals) && equals + 1 < line.size()) {
-                row.set(options, line.substr(equals + 1));
-            }
-        }
-    }
-    return options;
 }
 
 uint64_t parse_bytes(std::string_view text) {

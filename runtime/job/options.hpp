@@ -44,9 +44,12 @@ struct Options {
     LogLevel log = LogLevel::warn;
     std::string log_file;
     bool report = false;
-    bool observes = false; ///< every call is left to MPI, but seen
-    std::string trace;     ///< a folder; empty: none
-    bool nvtx = false;     ///< ranges.hpp
+    bool report_times = true; ///< and not only what is counted anyway
+    std::string report_path;  ///< empty: stderr
+    bool signals = false;     ///< report and trace also where one ends the program
+    bool observes = false;    ///< every call is left to MPI, but seen
+    std::string trace;        ///< a folder; empty: none
+    bool nvtx = false;        ///< ranges.hpp
     bool strict = false;
     double batch_timeout = -1; ///< seconds; negative: from the model
 

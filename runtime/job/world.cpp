@@ -194,7 +194,9 @@ World World::discover() {
     arena_bytes = std::min(arena_bytes, needs.most_bytes);
     MPI_CALL(Comm_group, MPI_COMM_WORLD, &world.group);
     if (world.rank == 0) { warn_of_useless_region(world.options, place); }
-    world.options.parameters.costs = load_costs(world);
+    LoadedCosts loaded = load_costs(world);
+    world.options.parameters.costs = loaded.costs;
+    world.model_table = std::move(loaded.table);
     world.options.parameters.device_copy = device_copy_of(world);
     return world;
 }

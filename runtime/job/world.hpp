@@ -15,6 +15,7 @@ struct World {
     int size = 0;
     Options options;
     std::string settings;         ///< those of rank 0 as text: NAME=VALUE in each line
+    std::string model_table;      ///< that costs are from
     std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
     int machines = 1;             ///< which may have several nodes
     bool oversubscribed = false;  ///< more ranks than cores on this machine

@@ -11,20 +11,22 @@ namespace {
 
 uint64_t number_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-uint64_t hash_of(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks) {
+uint64_t hash_of(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
+                 const std::vector<int>& data) {
     uint64_t hash = mix(number_of(call.function), static_cast<uint64_t>(call.communicator));
     hash = mix(mix(hash, static_cast<uint64_t>(call.memory)), type_bytes);
     for (const Block& block : blocks) {
         hash = mix(mix(hash, static_cast<uint64_t>(block.peer)), block.bytes);
     }
+    for (const int first : data) { hash = mix(hash, static_cast<uint64_t>(first)); }
     return hash;
 }
 
 bool is_alike(const Pattern& pattern, const Call& call, uint64_t type_bytes,
-              const std::vector<Block>& blocks) {
+              const std::vector<Block>& blocks, const std::vector<int>& data) {
     return pattern.function == call.function && pattern.communicator == call.communicator &&
            pattern.memory == call.memory && pattern.type_bytes == type_bytes &&
-           pattern.blocks == blocks;
+           pattern.blocks == blocks && pattern.data == data;
 }
 
 uint64_t hash_of(const Call& call) {
@@ -80,6 +82,15 @@ void Sizes::add(uint64_t bytes, uint64_t messages) {
     counted.bytes += bytes * messages;
 }
 
+void Ways::add(std::string_view strategy, uint64_t calls) {
+    for (Way& way : all) {
+        if (way.strategy != strategy) { continue; }
+        way.calls += calls;
+        return;
+    }
+    all.push_back({strategy, calls});
+}
+
 std::vector<Run> runs_of(const std::vector<int>& ranks) {
     std::vector<Run> runs;
     for (const int rank : ranks) {
@@ -108,35 +119,37 @@ int Contents::add_communicator(const Communicator& communicator) {
     communicators_.push_back(communicator);
     receives_.emplace_back();
     sequences_.emplace_back();
+    ways_.emplace_back();
     return static_cast<int>(communicators_.size() - 1);
 }
 
-int Contents::find_pattern(const Call& call, uint64_t type_bytes,
-                           const std::vector<Block>& blocks) {
+int Contents::find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
+                           const std::vector<int>& data) {
     if (call.communicator == no_communicator) { return no_pattern; }
-    const uint64_t hash = hash_of(call, type_bytes, blocks);
+    const uint64_t hash = hash_of(call, type_bytes, blocks, data);
     const auto [begin, end] = patterns_by_hash_.equal_range(hash);
     for (auto known = begin; known != end; ++known) {
         const Pattern& pattern = patterns_[static_cast<size_t>(known->second)];
-        if (is_alike(pattern, call, type_bytes, blocks)) { return known->second; }
+        if (is_alike(pattern, call, type_bytes, blocks, data)) { return known->second; }
     }
-    const bool has_room =
-        patterns_.size() < limits_.patterns && blocks_ + blocks.size() <= limits_.blocks;
+    const size_t room = blocks.size() + data.size(); // which are stored, too
+    const bool has_room = patterns_.size() < limits_.patterns && blocks_ + room <= limits_.blocks;
     if (!has_room) { return no_pattern; }
     const int number = static_cast<int>(patterns_.size());
-    blocks_ += blocks.size();
-    patterns_.push_back({call.function, call.communicator, call.memory, type_bytes, blocks, 0, {}});
+    blocks_ += room;
+    patterns_.push_back(
+        {call.function, call.communicator, call.memory, type_bytes, blocks, data, 0, {}});
     patterns_by_hash_.emplace(hash, number);
     return number;
 }
 
 int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                           bool is_persistent) {
+                           bool is_persistent, const std::vector<int>& data) {
     const bool is_known = call.communicator != no_communicator;
     const int size = is_known ? communicators_[static_cast<size_t>(call.communicator)].size : 0;
     const Sums sums = is_persistent ? Sums() : sums_of(blocks, size);
     add_call(call, true, sums);
-    const int number = find_pattern(call, type_bytes, blocks);
+    const int number = find_pattern(call, type_bytes, blocks, data);
     if (number == no_pattern) {
         ++other_.patterns;
         add_blocks(other_.pattern_sizes, blocks, size);
@@ -146,6 +159,11 @@ int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vec
     if (!is_persistent) { patterns_[static_cast<size_t>(number)].times.add(call.begin, call.end); }
     add_to_sequence(call.communicator, number);
     return number;
+}
+
+void Contents::add_way(int communicator, std::string_view strategy) {
+    if (communicator == no_communicator) { return; }
+    ways_[static_cast<size_t>(communicator)].add(strategy);
 }
 
 void Contents::add_to_sequence(int communicator, int pattern) {
@@ -229,7 +247,7 @@ void Contents::add_call(const Call& call, bool is_event, const Sums& sent) {
 }
 
 void Contents::add_event(const Call& call, uint64_t bytes) {
-    const Event event{call.function, call.communicator, call.begin, call.end, bytes};
+    const Event event{call.function, call.communicator, call.peer, call.begin, call.end, bytes};
     if (events_.size() < limits_.events) {
         events_.push_back(event);
         return;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,14 @@ struct Limits {
     size_t sites = 8192;
     size_t sequence = 1 << 15; ///< runs, of all communicators
     size_t events = 8192;      ///< the first and the last, half of it each
+
+    /// Of what is summed up by communicator and function only.
+    static Limits of_sums() {
+        Limits limits;
+        limits.patterns = limits.blocks = limits.connections = limits.size_classes = 0;
+        limits.sequence = limits.events = 0;
+        return limits;
+    }
 };
 
 /// Since the trace began.
@@ -60,6 +69,8 @@ enum class Memory : uint8_t { unknown, host, device };
 
 /// For what does not belong to a communicator, or to one beyond the limit.
 inline constexpr int no_communicator = -1;
+/// For calls that have none, or several, or take what comes.
+inline constexpr int no_peer = -1;
 
 /// One call of the application. `function` is a literal: calls are compared by its address.
 struct Call {
@@ -69,6 +80,7 @@ struct Call {
     Memory memory = Memory::unknown;
     Nanoseconds begin = 0;
     Nanoseconds end = 0;
+    int peer = no_peer; ///< of one message
 };
 
 /// Ranks in an arithmetic progression.
@@ -85,6 +97,7 @@ struct Communicator {
     int size = 0; ///< of the group that messages go to
     bool is_inter = false;
     std::vector<Run> members; ///< ranks in MPI_COMM_WORLD of that group; -1: from outside
+    std::string name = {};    ///< when it was first used
 };
 
 /// What one call sends to one rank.
@@ -108,6 +121,8 @@ struct Pattern {
     Memory memory = Memory::unknown;
     uint64_t type_bytes = 0; ///< of the datatype that is sent; 0: of several
     std::vector<Block> blocks;
+    /// For each block the first one that is sent from the same memory; empty: all are from others.
+    std::vector<int> data;
     uint64_t made = 0; ///< times that it is in the sequence of its communicator
     Times times;       ///< of exchanges: of a persistent one, its starts
 };
@@ -144,10 +159,21 @@ struct Sequence {
     bool is_cut = false; ///< there were more
 };
 
+/// Exchanges on a communicator by how they travelled.
+struct Ways {
+    struct Way {
+        std::string_view strategy;
+        uint64_t calls = 0;
+    };
+    std::vector<Way> all;
+    void add(std::string_view strategy, uint64_t calls = 1);
+};
+
 /// One call, for a timeline.
 struct Event {
     const char* function = nullptr;
     int communicator = no_communicator;
+    int peer = no_peer; ///< in the communicator
     Nanoseconds begin = 0;
     Nanoseconds end = 0;
     uint64_t bytes = 0; ///< sent
@@ -173,9 +199,11 @@ class Contents {
     /// Its number, or no_communicator where there is no room.
     int add_communicator(const Communicator& communicator);
     /// A collective call, which sends `blocks`. Returns the number of its pattern, or no_pattern.
-    /// A persistent one is only made here, and started later.
+    /// A persistent one is only made here, and started later. `data`: see Pattern.
     int add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                     bool is_persistent = false);
+                     bool is_persistent = false, const std::vector<int>& data = {});
+    /// An exchange on a communicator has gone by a strategy, or by MPI ("native"): a literal.
+    void add_way(int communicator, std::string_view strategy);
     /// A call that sends a message to rank `peer` of its communicator.
     void add_send(const Call& call, int peer, uint64_t bytes);
     /// Any other call, which takes time. `is_event`: of interest for a timeline.
@@ -192,6 +220,7 @@ class Contents {
     const std::vector<Connection>& connections() const { return connections_; }
     const std::vector<Site>& sites() const { return sites_; }
     const std::vector<Receives>& receives() const { return receives_; } ///< by communicator
+    const std::vector<Ways>& ways() const { return ways_; }             ///< by communicator
     const std::vector<Sequence>& sequences() const { return sequences_; }
     /// In the order of their ends, but for a gap after the first half.
     std::vector<Event> events() const;
@@ -201,7 +230,8 @@ class Contents {
 
   private:
     /// Of the calls that are like this one; makes it where there is room.
-    int find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks);
+    int find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
+                     const std::vector<int>& data);
     void add_to_sequence(int communicator, int pattern);
     void add_event(const Call& call, uint64_t bytes);
 
@@ -215,6 +245,7 @@ class Contents {
     std::unordered_multimap<uint64_t, size_t> sites_by_hash_;
     std::vector<Receives> receives_;
     std::vector<Sequence> sequences_;
+    std::vector<Ways> ways_;
     std::vector<Event> events_;
     size_t next_event_ = 0; ///< of the second half, which is a ring
     size_t blocks_ = 0;

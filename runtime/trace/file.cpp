@@ -50,8 +50,8 @@ int write_all(int file, std::string_view bytes) {
 
 } // namespace
 
-int write_whole(const std::string& path, std::string_view bytes) {
-    const std::string part = path + ".part";
+int write_whole(const std::string& path, std::string_view bytes, const std::string& more) {
+    const std::string part = path + more;
     const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) { return errno; }
     int error = write_all(file, bytes);

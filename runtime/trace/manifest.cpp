@@ -1,6 +1,7 @@
 #include "runtime/trace/manifest.hpp"
 
 #include "runtime/job/model.hpp"
+#include "runtime/job/versions.hpp"
 #include "runtime/trace/file.hpp"
 #include "runtime/trace/text.hpp"
 
@@ -14,14 +15,6 @@ namespace nodeaware::trace {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string mpi_version() {
-    std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
-    int length = 0;
-    if (mpi.Get_library_version(text.data(), &length) != MPI_SUCCESS) { return "unknown"; }
-    text.resize(static_cast<size_t>(length));
-    return text.substr(0, text.find_first_of(std::string("\n\0", 2)));
-}
 
 /// When the process began to record, in the calendar of the world (ISO 8601).
 std::string time_of_begin() {
@@ -61,7 +54,7 @@ int write_manifest(const World& world, const std::string& job, const Ended& ende
     ordered_json manifest = {{"format", "nodeaware trace"},
                              {"version", format_version},
                              {"job", job},
-                             {"library", NODEAWARE_VERSION},
+                             {"library", library_version()},
                              {"mpi", mpi_version()},
                              {"begin", time_of_begin()},
                              {"observes", world.options.observes},

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <unistd.h>
@@ -65,11 +66,16 @@ bool has_complained = false;
 } // namespace
 
 Recorder::Recorder(const World& world, std::string job)
-    : header_{std::move(job), world.rank, world.size,
-              world.node_of[static_cast<size_t>(world.rank)], host_name()},
-      path_(world.options.trace + "/rank." + std::to_string(world.rank) +
-            std::string(file_ending())),
-      pause_(least_pause) {}
+    : header_{std::move(job), world.rank,
+              world.size,     world.node_of[static_cast<size_t>(world.rank)],
+              host_name(),    std::chrono::duration<double>(begin_.time_since_epoch()).count()},
+      path_(world.options.trace.empty()
+                ? ""
+                : world.options.trace + "/rank." + std::to_string(world.rank) +
+                      std::string(file_ending())),
+      contents_(has_file() ? Limits() : Limits::of_sums()), pause_(least_pause) {
+    if (!has_file()) { next_write_ = std::numeric_limits<Nanoseconds>::max(); }
+}
 
 void Recorder::add(const CallRecord& record) {
     const std::string_view operation = name_of(record.operation);
@@ -93,20 +99,31 @@ void Recorder::add(const CallRecord& record) {
     });
 }
 
-void Recorder::write(bool is_complete) {
-    std::unique_lock writing(writing_, std::try_to_lock);
-    if (!writing.owns_lock()) {
-        if (!is_complete) { return; }
-        writing.lock();
-    }
+void Recorder::write() {
+    const std::unique_lock writing(writing_, std::try_to_lock);
+    if (writing.owns_lock()) { write_with(std::unique_lock(mutex_), false); }
+}
+
+void Recorder::write_complete() {
+    const std::lock_guard writing(writing_);
+    write_with(std::unique_lock(mutex_), true);
+}
+
+bool Recorder::write_at_end() {
+    const std::unique_lock writing(writing_, patience);
+    if (!writing.owns_lock()) { return false; }
+    std::unique_lock contents(mutex_, patience);
+    if (!contents.owns_lock()) { return false; }
+    write_with(std::move(contents), false);
+    return true;
+}
+
+void Recorder::write_with(std::unique_lock<std::timed_mutex> contents, bool is_complete) {
     const Nanoseconds begin = now();
     int error = ENOMEM;
     try {
-        std::string text;
-        {
-            const std::lock_guard guard(mutex_);
-            text = trace::text_of(header_, contents_, ways_, begin, is_complete);
-        }
+        std::string text = trace::text_of(header_, contents_, ways_, begin, is_complete);
+        contents.unlock();
         const std::string bytes = packed(std::move(text));
         if (!bytes.empty()) { error = write_whole(path_, bytes); }
         complaint_ = complaint_of(path_, error);
@@ -122,11 +139,20 @@ double Recorder::seconds_in_calls() {
 }
 
 void tell(const CallRecord& record) {
+    told_strategy = record.strategy == nullptr || record.reason != Reason::none
+                        ? by_mpi
+                        : record.strategy->name;
     if (recorder != nullptr) { recorder->add(record); }
 }
 
 void open(const World& world) {
-    if (world.options.trace.empty()) { return; }
+    if (world.options.trace.empty()) {
+        try {
+            const bool is_wanted = world.options.report && world.options.report_times;
+            if (is_wanted) { recorder = new Recorder(world, ""); }
+        } catch (const std::bad_alloc&) { return; } // the others have times
+        return;
+    }
     const std::string job = name_of_job();
     std::unique_ptr<Recorder> made;
     const std::string complaint = complaint_of_work([&] { return begin(world, job, made); });
@@ -135,11 +161,14 @@ void open(const World& world) {
 }
 
 void close(const World& world) {
-    if (world.options.trace.empty()) { return; }
+    if (world.options.trace.empty()) {
+        delete std::exchange(recorder, nullptr);
+        return;
+    }
     std::array<double, 2> mine{};
     std::string complaint;
     if (recorder != nullptr) {
-        recorder->write(true);
+        recorder->write_complete();
         complaint = recorder->complaint();
         mine = {recorder->seconds_in_calls(), recorder->wall_seconds()};
     }

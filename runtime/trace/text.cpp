@@ -1,10 +1,11 @@
 #include "runtime/trace/text.hpp"
 
+#include "runtime/trace/modules.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <dlfcn.h>
+#include <map>
 #include <utility>
 
 namespace nodeaware::trace {
@@ -48,17 +49,6 @@ ordered_json list_of(const Sizes& sizes) {
     return list;
 }
 
-/// "FILE+0xOFFSET": what debuggers and addr2line take.
-std::string name_of_site(const void* site) {
-    Dl_info info;
-    if (site == nullptr || dladdr(site, &info) == 0 || info.dli_fname == nullptr) { return ""; }
-    char digits[24];
-    const auto offset =
-        reinterpret_cast<uintptr_t>(site) - reinterpret_cast<uintptr_t>(info.dli_fbase);
-    return std::string(info.dli_fname) + "+0x" +
-           std::string(digits, std::to_chars(digits, digits + sizeof digits, offset, 16).ptr);
-}
-
 void add_communicators(Lines& lines, const Contents& contents) {
     for (size_t i = 0; i < contents.communicators().size(); ++i) {
         const Communicator& communicator = contents.communicators()[i];
@@ -92,6 +82,7 @@ void add_patterns(Lines& lines, const Contents& contents) {
         add_times(line, pattern.times);
         ordered_json& to = line["to"] = ordered_json::array();
         for (const Block& block : pattern.blocks) { to.push_back({block.peer, block.bytes}); }
+        if (!pattern.data.empty()) { line["data"] = pattern.data; }
         lines.add(line);
     }
 }
@@ -119,16 +110,21 @@ void add_connections(Lines& lines, const Contents& contents) {
 }
 
 void add_sites(Lines& lines, const Contents& contents) {
+    std::map<std::string, std::string> build_ids; // of files
     for (const Site& site : contents.sites()) {
         ordered_json line = {{"type", "site"}, {"function", site.call.function}};
-        const std::string name = name_of_site(site.call.site);
-        if (!name.empty()) { line["site"] = name; }
+        const CodePlace place = place_of(site.call.site);
+        if (!place.site.empty()) { line["site"] = place.site; }
+        if (!place.build_id.empty()) { build_ids.emplace(place.file, place.build_id); }
         line["communicator"] = site.call.communicator;
         line["memory"] = name_of(site.call.memory);
         line["messages"] = site.messages;
         line["bytes"] = site.bytes;
         add_times(line, site.times);
         lines.add(line);
+    }
+    for (const auto& [file, build_id] : build_ids) {
+        lines.add({{"type", "module"}, {"file", file}, {"build_id", build_id}});
     }
 }
 
@@ -151,12 +147,14 @@ void add_events(Lines& lines, const Contents& contents) {
     const std::vector<Event> events = contents.events();
     for (size_t first = 0; first < events.size(); first += of_a_line) {
         ordered_json list = ordered_json::array();
+        ordered_json peers = ordered_json::array();
         for (size_t i = first; i < std::min(first + of_a_line, events.size()); ++i) {
             const Event& event = events[i];
             list.push_back({seconds_of(event.begin), seconds_of(event.end), event.function,
                             event.communicator, event.bytes});
+            peers.push_back(event.peer);
         }
-        lines.add({{"type", "events"}, {"events", std::move(list)}});
+        lines.add({{"type", "events"}, {"events", std::move(list)}, {"peers", std::move(peers)}});
     }
 }
 
@@ -184,7 +182,8 @@ std::string text_of(const Header& header, const Contents& contents, const std::v
                {"rank", header.rank},
                {"ranks", header.ranks},
                {"node", header.node},
-               {"host", header.host}});
+               {"host", header.host},
+               {"clock", header.clock}});
     add_communicators(lines, contents);
     add_patterns(lines, contents);
     add_sequences(lines, contents);

@@ -7,7 +7,7 @@
 
 namespace nodeaware::trace {
 
-/// Of the files, see runtime/README.md. A reader refuses others.
+/// Of the files, see runtime/trace/README.md. A reader refuses others.
 inline constexpr int format_version = 1;
 
 /// Whose file it is.
@@ -17,6 +17,7 @@ struct Header {
     int ranks = 1;
     int node = 0;
     std::string host;
+    double clock = 0; ///< the host's clock when the trace began (seconds)
 };
 
 /// Calls of one operation that travelled in the same way.

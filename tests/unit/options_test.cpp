@@ -154,6 +154,8 @@ TEST(Options, SettingsSurviveTheJourneyToOtherRanks) {
     EXPECT_EQ(options.log_file, "/x/%h=%r");
     EXPECT_EQ(options.parameters.arena_bytes, 1U << 30);
     EXPECT_TRUE(options.report);
+    EXPECT_TRUE(options.report_times);
+    EXPECT_EQ(options.report_path, "");
 }
 
 TEST(Options, VirtualNodes) {
@@ -175,6 +177,33 @@ TEST(Options, Bytes) {
     for (const char* bad : {"", "K", "-1", "1.5K", "1KB", "99999999999999999999", "80000000G"}) {
         EXPECT_THROW(parse_bytes(bad), BadValue) << bad;
     }
+}
+
+TEST(Options, AReportGoesToStderrOrIntoAFile) {
+    const auto read = [](const char* value) {
+        return read_options({std::string("NODEAWARE_REPORT=") + value});
+    };
+    EXPECT_FALSE(read("0").options.report);
+    EXPECT_FALSE(read("off").options.report);
+    EXPECT_TRUE(read("counts").options.report);
+    EXPECT_FALSE(read("counts").options.report_times);
+    EXPECT_EQ(read("counts").options.report_path, "");
+    for (const char* path : {"report.json", "/tmp/report", "./1", "%h.%p.%j"}) {
+        EXPECT_TRUE(read(path).options.report) << path;
+        EXPECT_TRUE(read(path).options.report_times) << path;
+        EXPECT_EQ(read(path).options.report_path, path);
+        EXPECT_TRUE(read(path).complaints.empty()) << path;
+    }
+    for (const char* word : {"2", "ture", "stderr", "count"}) {
+        EXPECT_FALSE(read(word).options.report) << word;
+        ASSERT_EQ(read(word).complaints.size(), 1U) << word;
+    }
+    EXPECT_NE(read("count").complaints[0].find("did you mean counts?"), std::string::npos);
+    // Other ranks are told the same.
+    const Options told = apply_settings(settings_text(read("/tmp/report.json")));
+    EXPECT_EQ(told.report_path, "/tmp/report.json");
+    EXPECT_FALSE(told.signals);
+    EXPECT_TRUE(read_options({"NODEAWARE_SIGNALS=1"}).options.signals);
 }
 
 } // namespace nodeaware

@@ -1,5 +1,6 @@
 #include "runtime/trace/contents.hpp"
 #include "runtime/trace/file.hpp"
+#include "runtime/trace/modules.hpp"
 #include "runtime/trace/text.hpp"
 
 #include <gtest/gtest.h>
@@ -55,6 +56,16 @@ TEST(Trace, EqualCallsAreStoredOnceAndCounted) {
     ASSERT_EQ(contents.sites().size(), 1U);
     EXPECT_EQ(contents.sites().front().messages, 2001U);
     EXPECT_EQ(contents.sites().front().bytes, 24008U);
+}
+
+TEST(Trace, CallsThatSendOtherMemoryAreOtherPatterns) {
+    Contents contents = with_world();
+    const std::vector<Block> some = {{1, 8}, {2, 8}};
+    EXPECT_EQ(contents.add_exchange(call(0, 0, 1), 8, some), 0);
+    EXPECT_EQ(contents.add_exchange(call(0, 0, 1), 8, some, false, {0, 0}), 1);
+    EXPECT_EQ(contents.add_exchange(call(0, 0, 1), 8, some, false, {0, 0}), 1);
+    EXPECT_NE(text(contents).find("\"data\":[0,0]"), std::string::npos);
+    EXPECT_EQ(contents.patterns().size(), 2U);
 }
 
 TEST(Trace, PersistentExchangesCountWhenTheyStart) {
@@ -134,6 +145,34 @@ TEST(Trace, TheTimelineHasTheFirstAndTheLastEvents) {
     std::vector<Nanoseconds> begins;
     for (const Event& event : contents.events()) { begins.push_back(event.begin); }
     EXPECT_EQ(begins, (std::vector<Nanoseconds>{0, 1, 2, 97, 98, 99}));
+}
+
+TEST(Trace, EventsKnowTheOtherRankOfAMessage) {
+    Contents contents = with_world();
+    Call send = call(0, 0, 1);
+    send.peer = 3;
+    contents.add_send(send, 3, 100);
+    contents.add_exchange(call(0, 2, 3), 1, {{1, 1}, {2, 1}});
+    std::istringstream lines(text(contents));
+    nlohmann::json peers;
+    for (std::string line; std::getline(lines, line);) {
+        const auto read = nlohmann::json::parse(line);
+        if (read["type"] == "events") { peers = read["peers"]; }
+    }
+    EXPECT_EQ(peers, (nlohmann::json{3, no_peer}));
+}
+
+TEST(Trace, PlacesAreInFilesThatAreThere) {
+    const CodePlace here = place_of(reinterpret_cast<const void*>(&world_of));
+    EXPECT_EQ(here.file, std::filesystem::read_symlink("/proc/self/exe"));
+    EXPECT_EQ(here.site.substr(0, here.file.size() + 3), here.file + "+0x");
+    const CodePlace elsewhere = place_of(reinterpret_cast<const void*>(&getpid));
+    EXPECT_NE(elsewhere.file, here.file);
+    EXPECT_TRUE(std::filesystem::path(elsewhere.file).is_absolute());
+    EXPECT_EQ(elsewhere.build_id.find_first_not_of("0123456789abcdef"), std::string::npos);
+    const int of_no_file = 0;
+    EXPECT_EQ(place_of(&of_no_file).site, "");
+    EXPECT_EQ(place_of(nullptr).site, "");
 }
 
 // However long the run, and however large its numbers: the stated size of a file.
