@@ -21,6 +21,9 @@ packages_apps=(
     python3-petsc4py python3-mpi4py
 )
 
+# A browser that opens the page of `nodeaware analyze --html`.
+packages_browser=(chromium)
+
 is_installed() {
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }

@@ -86,27 +86,6 @@ Pattern make_pattern(const PatternKind& kind, const std::string& arguments, int 
     return pattern;
 }
 
-void broadcast(std::string& text, MPI_Comm comm) {
-    auto length = static_cast<int>(text.size());
-    check(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
-    text.resize(static_cast<std::size_t>(length));
-    check(MPI_Bcast(text.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
-}
-
-void broadcast(Pattern& pattern, MPI_Comm comm) {
-    broadcast(pattern.spec, comm);
-    broadcast(pattern.label, comm);
-    std::array<int, 2> numbers{pattern.uniform ? 1 : 0, static_cast<int>(pattern.messages.size())};
-    check(MPI_Bcast(numbers.data(), 2, MPI_INT, 0, comm), "MPI_Bcast");
-    pattern.uniform = numbers[0] != 0;
-    pattern.messages.resize(static_cast<std::size_t>(numbers[1]));
-    MPI_Datatype message = MPI_DATATYPE_NULL;
-    check(MPI_Type_contiguous(sizeof(Message), MPI_BYTE, &message), "MPI_Type_contiguous");
-    check(MPI_Type_commit(&message), "MPI_Type_commit");
-    check(MPI_Bcast(pattern.messages.data(), numbers[1], message, 0, comm), "MPI_Bcast");
-    check(MPI_Type_free(&message), "MPI_Type_free");
-}
-
 } // namespace
 
 std::vector<Message> merged(std::vector<Message> messages) {
@@ -160,8 +139,22 @@ std::vector<Pattern> share_patterns(const std::vector<std::string>& specs,
     auto number = static_cast<int>(patterns.size());
     check(MPI_Bcast(&number, 1, MPI_INT, 0, comm), "MPI_Bcast");
     patterns.resize(static_cast<std::size_t>(number));
-    for (Pattern& pattern : patterns) broadcast(pattern, comm);
+    for (Pattern& pattern : patterns) share_pattern(pattern, comm);
     return patterns;
+}
+
+void share_pattern(Pattern& pattern, MPI_Comm comm) {
+    broadcast(pattern.spec, comm);
+    broadcast(pattern.label, comm);
+    std::array<int, 2> numbers{pattern.uniform ? 1 : 0, static_cast<int>(pattern.messages.size())};
+    check(MPI_Bcast(numbers.data(), 2, MPI_INT, 0, comm), "MPI_Bcast");
+    pattern.uniform = numbers[0] != 0;
+    pattern.messages.resize(static_cast<std::size_t>(numbers[1]));
+    MPI_Datatype message = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(sizeof(Message), MPI_BYTE, &message), "MPI_Type_contiguous");
+    check(MPI_Type_commit(&message), "MPI_Type_commit");
+    check(MPI_Bcast(pattern.messages.data(), numbers[1], message, 0, comm), "MPI_Bcast");
+    check(MPI_Type_free(&message), "MPI_Type_free");
 }
 
 std::string pattern_help() {

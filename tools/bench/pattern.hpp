@@ -36,6 +36,9 @@ std::vector<Pattern> make_patterns(const std::string& spec, int ranks,
 std::vector<Pattern> share_patterns(const std::vector<std::string>& specs,
                                     const PatternOptions& options, MPI_Comm comm);
 
+// Collective: all ranks get the pattern that rank 0 has.
+void share_pattern(Pattern& pattern, MPI_Comm comm);
+
 std::string pattern_help();
 
 // Sorted, and messages between the same two ranks made one.

@@ -4,14 +4,17 @@
 
 namespace bench {
 
-void throw_everywhere(const std::string& error, MPI_Comm comm) {
-    auto length = static_cast<int>(error.size());
-    check(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
-    if (length == 0) return;
-    std::string text = error;
+void broadcast(std::string& text, MPI_Comm comm, int root) {
+    auto length = static_cast<int>(text.size());
+    check(MPI_Bcast(&length, 1, MPI_INT, root, comm), "MPI_Bcast");
     text.resize(static_cast<std::size_t>(length));
-    check(MPI_Bcast(text.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
-    throw InputError(text);
+    check(MPI_Bcast(text.data(), length, MPI_CHAR, root, comm), "MPI_Bcast");
+}
+
+void throw_everywhere(const std::string& error, MPI_Comm comm) {
+    std::string text = error;
+    broadcast(text, comm);
+    if (!text.empty()) throw InputError(text);
 }
 
 std::string mpi_library_version() {

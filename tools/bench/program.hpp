@@ -21,6 +21,9 @@ class InputError : public std::runtime_error {
 // failure that only rank 0 sees (a file) everybody's.
 void throw_everywhere(const std::string& error, MPI_Comm comm);
 
+// Collective: all ranks get the text that `root` has.
+void broadcast(std::string& text, MPI_Comm comm, int root = 0);
+
 std::string mpi_library_version();
 
 // Seconds of CLOCK_MONOTONIC, which all processes of one machine share.

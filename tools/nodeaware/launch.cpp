@@ -368,7 +368,7 @@ std::vector<std::string> with_preload(const std::vector<std::string>& command, c
         if (std::find(launch.programs.begin(), launch.programs.end(), i) != launch.programs.end()) {
             result.emplace_back("env");
             result.insert(result.end(), preload.environment.begin(), preload.environment.end());
-            result.push_back("LD_PRELOAD=" + libraries);
+            if (!preload.library.empty()) { result.push_back("LD_PRELOAD=" + libraries); }
         }
         result.push_back(command[i]);
     }

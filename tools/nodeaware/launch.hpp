@@ -15,7 +15,7 @@ struct LaunchError : std::runtime_error {
 
 /// What stands in front of a program of the application.
 struct Preload {
-    std::string library;                  ///< full path
+    std::string library;                  ///< full path; empty: none
     std::vector<std::string> environment; ///< NAME=VALUE
 };
 

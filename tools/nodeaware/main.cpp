@@ -17,11 +17,13 @@ int run(int argc, char** argv) {
     nodeaware::tool::add_fit_command(app);
     nodeaware::tool::add_calibrate_command(app);
     nodeaware::tool::add_analyze_command(app);
+    nodeaware::tool::add_export_command(app);
     // What stands behind "--" is somebody else's command line.
     char** const end = argv + argc;
     char** const dashes = std::find(argv, end, std::string_view("--"));
     const std::vector<std::string> command_line(std::min(dashes + 1, end), end);
     nodeaware::tool::add_run_command(app, command_line);
+    nodeaware::tool::add_replay_command(app, command_line);
     try {
         app.parse(static_cast<int>(dashes - argv), argv);
     } catch (const CLI::ParseError& error) { return app.exit(error); }

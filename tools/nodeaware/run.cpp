@@ -1,6 +1,8 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/preload.hpp"
+#include "tools/nodeaware/profile.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,10 +16,9 @@ namespace nodeaware::tool {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Arguments {
     std::map<std::string, std::string> settings; ///< by option name, as in NODEAWARE_NAME
+    std::string profile;                         ///< a folder; empty: none
     bool print = false;
 };
 
@@ -29,48 +30,25 @@ std::string flag_of(std::string_view option) {
     return flag;
 }
 
-/// The folder with the preloaded library and the core for this MPI: where this program was built or
-/// installed, or the build for the other MPI beside it.
-fs::path find_library(MpiFlavor flavor) {
-    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-    const std::string core = std::string("libnodeaware-") + name_of(flavor) + ".so";
-    const fs::path candidates[] = {own, own / ".." / NODEAWARE_LIBRARY_FOLDER,
-                                   own / ".." / name_of(flavor)};
-    std::string searched;
-    for (const fs::path& folder : candidates) {
-        if (fs::exists(folder / "libnodeaware.so") && fs::exists(folder / core)) {
-            return fs::canonical(folder) / "libnodeaware.so";
-        }
-        searched += "\n  " + fs::weakly_canonical(folder).string();
+namespace fs = std::filesystem;
+
+/// Those of the command line; ranks may run elsewhere.
+std::map<std::string, std::string> settings_of(const Arguments& arguments) {
+    auto settings = arguments.settings;
+    if (!arguments.profile.empty()) {
+        settings["TRACE"] = fs::absolute(arguments.profile).lexically_normal().string();
+        settings["MODE"] = "observe";
+        settings["DISABLE"] = "0";
     }
-    throw LaunchError("the program runs on " + std::string(name_of(flavor)) + ", and there is no " +
-                      core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
+    return settings;
 }
 
-/// Settings for the ranks: those of the command line, and those of this environment, which a
-/// launcher need not hand on to other nodes.
-std::vector<std::string> environment_of(const Arguments& arguments) {
-    constexpr std::string_view prefix = "NODEAWARE_";
-    std::map<std::string, std::string> settings;
-    for (const std::string& entry : process_environment()) {
-        const size_t equals = entry.find('=');
-        if (entry.starts_with(prefix) && equals != std::string::npos) {
-            settings[entry.substr(prefix.size(), equals - prefix.size())] =
-                entry.substr(equals + 1);
-        }
-    }
-    for (const auto& [name, value] : arguments.settings) {
-        if (!value.empty()) { settings[name] = value; }
-    }
-    std::vector<std::string> environment;
-    environment.reserve(settings.size());
-    for (const auto& [name, value] : settings) {
-        std::string& entry = environment.emplace_back(prefix);
-        entry.append(name).append("=").append(value);
-    }
-    const ReadOptions read = read_options(environment);
-    if (!read.complaints.empty()) { throw LaunchError(read.complaints.front()); }
-    return environment;
+/// Whatever the program's end is, this process has the same one.
+[[noreturn]] void run_and_say(const fs::path& folder, const std::vector<std::string>& command) {
+    const std::string before = manifest_in(folder);
+    const int status = run_and_wait(command);
+    say_what_was_recorded(folder, before);
+    end_like(status);
 }
 
 void run(const Arguments& arguments, const std::vector<std::string>& command) {
@@ -82,7 +60,8 @@ void run(const Arguments& arguments, const std::vector<std::string>& command) {
             "nothing to "
             "preload).\nTo preload by hand: LD_PRELOAD=.../libnodeaware.so");
     }
-    const Preload preload{find_library(*launch.flavor).string(), environment_of(arguments)};
+    const Preload preload{find_library(*launch.flavor).string(),
+                          environment_with(settings_of(arguments))};
     const std::vector<std::string> full = with_preload(command, launch, preload);
     if (arguments.print) {
         for (const std::string& word : full) {
@@ -90,6 +69,7 @@ void run(const Arguments& arguments, const std::vector<std::string>& command) {
         }
         return;
     }
+    if (!arguments.profile.empty()) { run_and_say(arguments.profile, full); }
     std::vector<char*> words;
     words.reserve(full.size() + 1);
     for (const std::string& word : full) { words.push_back(const_cast<char*>(word.c_str())); }
@@ -110,6 +90,14 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
             ->add_option(flag_of(row.name), arguments->settings[std::string(row.name)],
                          std::string(row.doc))
             ->type_name(std::string(row.values));
+    }
+    CLI::Option* const profile = command->add_option(
+        "--profile", arguments->profile,
+        "Change nothing in the run, record in this folder what the program communicates, and say "
+        "at the end whether the library would help (the settings TRACE and MODE)");
+    profile->type_name("a folder");
+    for (const std::string_view name : {"TRACE", "MODE", "DISABLE"}) {
+        profile->excludes(command->get_option(flag_of(name)));
     }
     command->add_flag("--print", arguments->print, "Print the command instead of running it");
     command->callback([arguments, command_line] { run(*arguments, command_line); });

@@ -2,6 +2,7 @@
 
 #include "strategies/strategy.hpp"
 #include "strategies/traffic.hpp"
+#include "tools/nodeaware/trace/exchanges.hpp"
 
 #include <vector>
 
@@ -29,5 +30,8 @@ class TraceTraffic {
     Sharing sharing_ = Sharing::sender;
     bool crosses_nodes_ = false;
 };
+
+/// The messages of an exchange, not yet gathered. `nodes`: of each rank of MPI_COMM_WORLD.
+TraceTraffic traffic_of(const TracedExchange& exchange, const std::vector<int>& nodes);
 
 } // namespace nodeaware::tool

@@ -1,4 +1,4 @@
-#include "tools/nodeaware/trace_traffic.hpp"
+#include "tools/nodeaware/trace/traffic.hpp"
 
 #include "strategies/forecast.hpp"
 
@@ -32,6 +32,19 @@ double TraceTraffic::predicted(const Strategy* strategy, const Parameters& param
         most = std::max(most, predicted_seconds(traffic, strategy, parameters));
     }
     return most;
+}
+
+TraceTraffic traffic_of(const TracedExchange& exchange, const std::vector<int>& nodes) {
+    std::vector<int> list;
+    list.reserve(exchange.members().size());
+    for (const int rank : exchange.members()) {
+        list.push_back(rank < 0 ? -1 : nodes[static_cast<size_t>(rank)]);
+    }
+    TraceTraffic traffic(list);
+    const bool is_shared = exchange.is_shared();
+    exchange.visit(
+        [&](int from, int to, uint64_t bytes) { traffic.add(from, to, bytes, is_shared); });
+    return traffic;
 }
 
 } // namespace nodeaware::tool

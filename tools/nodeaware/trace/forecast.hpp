@@ -1,7 +1,7 @@
 #pragma once
 
 #include "strategies/strategy.hpp"
-#include "tools/nodeaware/trace_reader.hpp"
+#include "tools/nodeaware/trace/reader.hpp"
 
 #include <string>
 #include <vector>

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "tools/nodeaware/trace_forecast.hpp"
-#include "tools/nodeaware/trace_reader.hpp"
+#include "runtime/trace/purpose.hpp"
+#include "tools/nodeaware/trace/forecast.hpp"
+#include "tools/nodeaware/trace/reader.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,11 @@ struct MessageSums {
     }
 };
 
-/// What functions are for.
-enum class Purpose { exchange, message, other };
-Purpose purpose_of(const std::string& function);
+using trace::Purpose;
+using trace::purpose_of;
+
+/// "all 16 ranks", or the first ones, of `ranks` in all; -1: from outside.
+std::string name_of_ranks(const std::vector<int>& members, size_t ranks);
 
 /// What a trace comes to.
 struct TraceAnalysis {
@@ -34,6 +38,9 @@ struct TraceAnalysis {
     std::array<double, 3> shares{};
     MessageSums collective_between_nodes;
     MessageSums messages_between_nodes; ///< from point to point
+    /// Bytes between nodes, in collectives, that another rank of that node gets from the same
+    /// memory.
+    uint64_t repeated_between_nodes = 0;
     MessageSums within_nodes;
     std::array<MessageSums, 65> between_nodes_by_size{}; ///< by class
     uint64_t receives = 0;
@@ -54,6 +61,8 @@ struct TraceAnalysis {
         uint64_t messages = 0;
         uint64_t bytes = 0;
         double seconds = 0; ///< of all ranks
+        std::vector<SourcePlace> places;
+        std::set<std::string> addresses; ///< of the place: FILE+0xOFFSET
     };
     std::vector<Row> communicators; ///< most seconds first
     std::vector<Row> sites;
@@ -66,6 +75,11 @@ struct TraceAnalysis {
 
 /// `nodes`: of each rank.
 TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes);
+
+/// Bytes that one call of a pattern sends to other nodes and that another rank there gets from the
+/// same memory in the same call.
+uint64_t repeated_bytes(const RankTrace& rank, const TracedPattern& pattern,
+                        const std::vector<int>& nodes);
 
 /// In words, the answer first: would the library help?
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,

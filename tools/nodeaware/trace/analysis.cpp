@@ -1,4 +1,6 @@
-#include "tools/nodeaware/trace_analysis.hpp"
+#include "tools/nodeaware/trace/analysis.hpp"
+
+#include "tools/nodeaware/trace/places.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,6 +21,7 @@ class Sums {
         if (pattern.communicator < 0) { return; }
         const auto& members = rank.communicators[static_cast<size_t>(pattern.communicator)].members;
         MessageSums& between = analysis_.collective_between_nodes;
+        analysis_.repeated_between_nodes += pattern.calls * repeated_bytes(rank, pattern, nodes_);
         for (const auto& [peer, bytes] : pattern.to) {
             const auto number = static_cast<int>(std::bit_width(bytes));
             const SizeClass part{number, pattern.calls, pattern.calls * bytes};
@@ -53,32 +56,35 @@ class Sums {
     const std::vector<int>& nodes_;
 };
 
-/// "all 16 ranks", or the first ones.
-std::string name_of(const std::vector<int>& members, size_t ranks) {
-    constexpr size_t most = 6;
-    if (members.size() == ranks && ranks > 1) { return "all " + std::to_string(ranks) + " ranks"; }
-    std::string name = members.size() == 1 ? "rank" : "ranks";
-    for (size_t i = 0; i < std::min(members.size(), most); ++i) {
-        name += (i == 0 ? " " : ", ") +
-                (members[i] < 0 ? std::string("outside") : std::to_string(members[i]));
-    }
-    return members.size() > most ? name + ", ... (" + std::to_string(members.size()) + ")" : name;
+std::string name_of(const TracedSite& site) {
+    return site.site.empty() ? site.function : site.function + " at " + short_name_of_place(site);
 }
 
-std::string name_of(const TracedSite& site) {
-    if (site.site.empty()) { return site.function; }
-    return site.function + " at " + site.site.substr(site.site.rfind('/') + 1);
+/// Calls that the compiler has put at several addresses stand at one place.
+std::string key_of(const TracedSite& site) {
+    const bool has_line = !site.places.empty() && !site.places.front().file.empty();
+    if (!has_line) { return site.function + " at " + site.site; }
+    const SourcePlace& place = site.places.front();
+    return site.function + " in " + place.function + " at " + place.file + ":" +
+           std::to_string(place.line);
 }
 
 class Rows {
   public:
-    void add(const std::string& what, const TracedSite& site) {
-        TraceAnalysis::Row& row = rows_[what];
+    void add_place(const TracedSite& site) {
+        TraceAnalysis::Row& row = add(name_of(site), site, key_of(site));
+        row.places = site.places;
+        if (!site.site.empty()) { row.addresses.insert(site.site); }
+    }
+    TraceAnalysis::Row& add(const std::string& what, const TracedSite& site,
+                            const std::string& key) {
+        TraceAnalysis::Row& row = rows_[key];
         row.what = what;
         row.calls += site.calls;
         row.messages += site.messages;
         row.bytes += site.bytes;
         row.seconds += site.seconds;
+        return row;
     }
     std::vector<TraceAnalysis::Row> take() const {
         std::vector<TraceAnalysis::Row> list;
@@ -114,12 +120,15 @@ void add_times(const Trace& trace, TraceAnalysis& analysis) {
 
 } // namespace
 
-Purpose purpose_of(const std::string& function) {
-    if (function.find("lltoall") != std::string::npos ||
-        function.find("eighbor") != std::string::npos) {
-        return Purpose::exchange;
+std::string name_of_ranks(const std::vector<int>& members, size_t ranks) {
+    constexpr size_t most = 6;
+    if (members.size() == ranks && ranks > 1) { return "all " + std::to_string(ranks) + " ranks"; }
+    std::string name = members.size() == 1 ? "rank" : "ranks";
+    for (size_t i = 0; i < std::min(members.size(), most); ++i) {
+        name += (i == 0 ? " " : ", ") +
+                (members[i] < 0 ? std::string("outside") : std::to_string(members[i]));
     }
-    return function.starts_with("MPI_") ? Purpose::message : Purpose::other;
+    return members.size() > most ? name + ", ... (" + std::to_string(members.size()) + ")" : name;
 }
 
 TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
@@ -140,10 +149,11 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
             analysis.from_any_source += communicator.from_any_source;
         }
         for (const TracedSite& site : rank.sites) {
-            sites.add(name_of(site), site);
+            sites.add_place(site);
             if (site.communicator < 0) { continue; }
             const auto& of = rank.communicators[static_cast<size_t>(site.communicator)];
-            communicators.add(name_of(of.members, nodes.size()), site);
+            const std::string name = name_of_ranks(of.members, nodes.size());
+            communicators.add(name, site, name);
         }
     }
     analysis.communicators = communicators.take();

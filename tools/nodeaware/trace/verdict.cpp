@@ -1,4 +1,4 @@
-#include "tools/nodeaware/trace_analysis.hpp"
+#include "tools/nodeaware/trace/analysis.hpp"
 
 #include <fmt/format.h>
 
@@ -115,6 +115,19 @@ std::string nodes_text(const Trace& trace, const TraceAnalysis& analysis) {
            (analysis.nodes == 1 ? "node" : "nodes");
 }
 
+ordered_json places_of(const std::vector<SourcePlace>& places) {
+    ordered_json list = ordered_json::array();
+    for (const SourcePlace& place : places) {
+        ordered_json entry = {{"function", place.function}};
+        if (!place.file.empty()) {
+            entry["file"] = place.file;
+            entry["line"] = place.line;
+        }
+        list.push_back(std::move(entry));
+    }
+    return list;
+}
+
 ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* name) {
     ordered_json list = ordered_json::array();
     for (const TraceAnalysis::Row& row : rows) {
@@ -123,6 +136,8 @@ ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* na
                         {"messages", row.messages},
                         {"bytes", row.bytes},
                         {"seconds", row.seconds}});
+        if (!row.addresses.empty()) { list.back()["addresses"] = row.addresses; }
+        if (!row.places.empty()) { list.back()["places"] = places_of(row.places); }
     }
     return list;
 }
@@ -172,6 +187,12 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
                         "point to point.",
                         100 * small_part(analysis), between.messages,
                         analysis.messages_between_nodes.messages));
+    }
+    if (analysis.repeated_between_nodes > 0 && between.bytes > 0) {
+        text.push_back(fmt::format("{:.2g} % of the bytes between nodes are the same bytes sent to "
+                                   "several ranks of a node.",
+                                   100 * static_cast<double>(analysis.repeated_between_nodes) /
+                                       static_cast<double>(between.bytes)));
     }
     text.push_back(fmt::format(
         "{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
@@ -242,6 +263,7 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
             {"between_nodes",
              {{"collective", sums_of(analysis.collective_between_nodes)},
               {"point_to_point", sums_of(analysis.messages_between_nodes)},
+              {"repeated_bytes", analysis.repeated_between_nodes},
               {"sizes", sizes_of(analysis)}}},
             {"within_nodes", sums_of(analysis.within_nodes)},
             {"receives", analysis.receives},

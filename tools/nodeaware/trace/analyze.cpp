@@ -1,7 +1,11 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/text_file.hpp"
-#include "tools/nodeaware/trace_analysis.hpp"
+#include "tools/nodeaware/trace/analysis.hpp"
+#include "tools/nodeaware/trace/compare.hpp"
+#include "tools/nodeaware/trace/page.hpp"
+#include "tools/nodeaware/trace/places.hpp"
+#include "tools/nodeaware/trace/printing.hpp"
 #include "tuning/costs_of.hpp"
 #include "tuning/table_file.hpp"
 
@@ -18,9 +22,12 @@ using nlohmann::ordered_json;
 struct Arguments {
     std::string folder;
     std::string model;
+    std::string other;  ///< a folder to compare with; empty: none
     std::string config; ///< a file to write; empty: none
+    std::string html;   ///< likewise
     int ppn = 0;        ///< 0: as it was
     bool json = false;
+    bool no_lines = false;
 };
 
 void print_rows(const ordered_json& rows, const char* what, const char* heading) {
@@ -106,16 +113,6 @@ void print(const ordered_json& report) {
     print_rows(report["sites"], "site", "Places in the program");
 }
 
-void complain(const Trace& trace) {
-    constexpr size_t most = 8;
-    for (size_t i = 0; i < std::min(trace.complaints.size(), most); ++i) {
-        std::fprintf(stderr, "nodeaware: %s\n", trace.complaints[i].c_str());
-    }
-    if (trace.complaints.size() > most) {
-        std::fprintf(stderr, "nodeaware: and %zu more\n", trace.complaints.size() - most);
-    }
-}
-
 std::vector<int> nodes_of(const Trace& trace, int ppn) {
     std::vector<int> nodes = trace.nodes;
     for (size_t rank = 0; ppn > 0 && rank < nodes.size(); ++rank) {
@@ -124,11 +121,31 @@ std::vector<int> nodes_of(const Trace& trace, int ppn) {
     return nodes;
 }
 
-void run(const Arguments& arguments) {
-    Trace trace = read_trace(arguments.folder);
+Trace read(const std::string& folder, const Arguments& arguments) {
+    Trace trace = read_trace(folder, arguments.html.empty() ? Timeline::skip : Timeline::read);
     complain(trace);
-    if (trace.ranks.empty()) { throw TraceError(arguments.folder + ": no rank can be read"); }
+    if (trace.ranks.empty()) { throw TraceError(folder + ": no rank can be read"); }
+    if (!arguments.no_lines) { find_places(trace); }
     if (arguments.ppn > 0) { trace.nodes_are_virtual = true; }
+    return trace;
+}
+
+void run_comparison(const Arguments& arguments) {
+    const Trace trace = read(arguments.folder, arguments);
+    const Trace other = read(arguments.other, arguments);
+    const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
+    const std::vector<int> other_nodes = nodes_of(other, arguments.ppn);
+    const TraceAnalysis analysis = analyze(trace, nodes);
+    const TraceAnalysis other_analysis = analyze(other, other_nodes);
+    const ComparedTrace before{trace, nodes, analysis};
+    const ComparedTrace after{other, other_nodes, other_analysis};
+    const ordered_json report = to_json(before, after, compare(before, after));
+    arguments.json ? print_json(report) : print_comparison(report);
+    if (!trace.complaints.empty() || !other.complaints.empty()) { throw CLI::RuntimeError(1); }
+}
+
+void run(const Arguments& arguments) {
+    const Trace trace = read(arguments.folder, arguments);
     const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
     const std::string wanted = arguments.model.empty() ? trace.model : arguments.model;
     // The job's own table may be on another machine; one that is asked for here has to be there.
@@ -143,12 +160,8 @@ void run(const Arguments& arguments) {
     if (!arguments.config.empty()) {
         write_text_file(arguments.config, recommended_config(trace, analysis, forecast));
     }
-    if (arguments.json) {
-        std::printf("%s\n",
-                    report.dump(2, ' ', true, ordered_json::error_handler_t::replace).c_str());
-    } else {
-        print(report);
-    }
+    if (!arguments.html.empty()) { write_text_file(arguments.html, page_of(trace, nodes, report)); }
+    arguments.json ? print_json(report) : print(report);
     if (!trace.complaints.empty()) { throw CLI::RuntimeError(1); }
 }
 
@@ -159,18 +172,34 @@ void add_analyze_command(CLI::App& app) {
         "analyze", "Say what a trace (NODEAWARE_TRACE) holds, and whether the library would help");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("folder", arguments->folder, "The folder of the trace")->required();
-    command->add_option(
+    CLI::Option* const model = command->add_option(
         "--model", arguments->model,
         "Model table to predict by, a published one or a file (default: the job's)");
     command
         ->add_option("--ppn", arguments->ppn,
                      "As if the nodes had so many ranks, one after the other")
         ->check(CLI::PositiveNumber);
-    command->add_option("--write-config", arguments->config,
-                        "Write the settings that are thought best to this file, for "
-                        "NODEAWARE_CONFIG");
+    CLI::Option* const config =
+        command->add_option("--write-config", arguments->config,
+                            "Write the settings that are thought best to this file, for "
+                            "NODEAWARE_CONFIG");
+    CLI::Option* const compare =
+        command
+            ->add_option(
+                "--compare", arguments->other,
+                "The folder of a later trace of the same program: say what has become faster "
+                "or slower, and where, instead of what the first one holds")
+            ->excludes(model)
+            ->excludes(config);
+    command
+        ->add_option("--html", arguments->html,
+                     "Write all of it to this file, as a page for a browser")
+        ->excludes(compare);
+    command->add_flag("--no-lines", arguments->no_lines,
+                      "Do not look up functions and source lines of places in the program");
     command->add_flag("--json", arguments->json, "Print JSON");
-    command->callback([arguments] { run(*arguments); });
+    command->callback(
+        [arguments] { arguments->other.empty() ? run(*arguments) : run_comparison(*arguments); });
 }
 
 } // namespace nodeaware::tool

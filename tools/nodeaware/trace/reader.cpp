@@ -1,8 +1,7 @@
-#include "tools/nodeaware/trace_reader.hpp"
+#include "tools/nodeaware/trace/reader.hpp"
 
-#include "runtime/trace/text.hpp"
+#include "tools/nodeaware/trace/line.hpp"
 
-#include <nlohmann/json.hpp>
 #ifdef NODEAWARE_HAS_ZSTD
 #include <zstd.h>
 #endif
@@ -18,8 +17,6 @@
 namespace nodeaware::tool {
 
 namespace {
-
-using nlohmann::json;
 
 constexpr size_t most_bytes = size_t{64} << 20; ///< more than a rank may write
 
@@ -62,92 +59,6 @@ std::string unpacked(const std::string& path, const std::string& /*bytes*/) {
 
 #endif
 
-/// The JSON in a line, whose members are asked for with what they must be.
-class Line {
-  public:
-    Line(std::string place, const std::string& text)
-        : place_(std::move(place)), json_(json::parse(text, nullptr, false)) {
-        if (!json_.is_object()) { complain("expected a JSON object, perhaps it is cut off"); }
-    }
-
-    std::string text(const char* name) const {
-        return get<std::string>(name, &json::is_string, "text");
-    }
-    bool truth(const char* name) const {
-        return get<bool>(name, &json::is_boolean, "true or false");
-    }
-    uint64_t count(const char* name) const {
-        return get<uint64_t>(name, &json::is_number_unsigned, "a number from 0");
-    }
-    int integer(const char* name) const {
-        return get<int>(name, &json::is_number_integer, "a whole number");
-    }
-    double seconds(const char* name) const {
-        const auto value = get<double>(name, &json::is_number, "seconds");
-        if (value < 0) { complain(std::string(name) + ": expected seconds from 0"); }
-        return value;
-    }
-    std::string text_or_nothing(const char* name) const {
-        return json_.contains(name) ? text(name) : "";
-    }
-    /// Rows of whole numbers.
-    std::vector<std::vector<int64_t>> rows(const char* name, size_t columns) const {
-        std::vector<std::vector<int64_t>> rows;
-        for (const json& row : list(name)) {
-            const bool fits = row.is_array() && row.size() == columns &&
-                              std::all_of(row.begin(), row.end(), [](const json& value) {
-                                  return value.is_number_integer();
-                              });
-            if (!fits) {
-                complain(std::string(name) + ": expected rows of " + std::to_string(columns) +
-                         " whole numbers");
-            }
-            rows.push_back(row.get<std::vector<int64_t>>());
-        }
-        return rows;
-    }
-    std::vector<int> integers(const char* name) const {
-        std::vector<int> values;
-        for (const json& value : list(name)) {
-            if (!value.is_number_integer()) {
-                complain(std::string(name) + ": expected whole numbers");
-            }
-            values.push_back(value.get<int>());
-        }
-        return values;
-    }
-    void expect_version() const {
-        const uint64_t version = count("version");
-        if (version != trace::format_version) {
-            complain("expected version " + std::to_string(trace::format_version) + ", found " +
-                     std::to_string(version));
-        }
-    }
-    [[noreturn]] void complain(const std::string& what) const {
-        throw TraceError(place_ + ": " + what);
-    }
-
-  private:
-    template <class Value>
-    Value get(const char* name, bool (json::*is_right)() const noexcept, const char* what) const {
-        const auto found = json_.find(name);
-        if (found == json_.end() || !((*found).*is_right)()) {
-            complain(std::string(name) + ": expected " + what);
-        }
-        return found->get<Value>();
-    }
-    const json& list(const char* name) const {
-        const auto found = json_.find(name);
-        if (found == json_.end() || !found->is_array()) {
-            complain(std::string(name) + ": expected a list");
-        }
-        return *found;
-    }
-
-    std::string place_;
-    json json_;
-};
-
 void read_manifest(Trace& trace) {
     const std::string path = trace.folder + "/manifest.json";
     const Line line(path, read_file(path));
@@ -161,7 +72,10 @@ void read_manifest(Trace& trace) {
     trace.observes = line.truth("observes");
     trace.is_complete = line.truth("complete");
     trace.nodes_are_virtual = line.truth("nodes_are_virtual");
+    trace.region = line.text("region");
+    trace.ppn = line.setting("PPN");
     trace.file_ending = line.text("file_ending");
+    trace.settings = line.texts("settings");
     trace.nodes = line.integers("nodes");
     if (trace.nodes.empty() || trace.nodes.size() != line.count("ranks")) {
         line.complain("nodes: expected one for each rank");
@@ -219,6 +133,7 @@ TracedPattern read_pattern(const Line& line, const RankTrace& rank) {
         expect_peer(line, rank, pattern.communicator, row[0]);
         pattern.to.emplace_back(static_cast<int>(row[0]), static_cast<uint64_t>(row[1]));
     }
+    if (line.has("data")) { pattern.data = read_data(line, pattern.to.size()); }
     return pattern;
 }
 
@@ -256,6 +171,7 @@ void read_other(const Line& line, RankTrace& rank) {
                             line.count("site_calls") + line.rows("sizes", 3).size() >
                         0;
     rank.is_cut = rank.is_cut || is_any;
+    rank.events_left_out = line.count("events");
 }
 
 void read_end(const Line& line, RankTrace& rank, size_t lines) {
@@ -268,13 +184,14 @@ void read_end(const Line& line, RankTrace& rank, size_t lines) {
     rank.seconds_in_calls = line.seconds("seconds");
 }
 
-void read_first(const Line& line, const Trace& trace, const RankTrace& rank) {
+void read_first(const Line& line, const Trace& trace, RankTrace& rank) {
     if (line.text("type") != "trace") { line.complain("type: expected trace"); }
     line.expect_version();
     if (line.text("job") != trace.job) { line.complain("expected a file of the manifest's job"); }
     if (line.integer("rank") != rank.rank) {
         line.complain("expected rank " + std::to_string(rank.rank));
     }
+    read_clock(line, rank);
 }
 
 /// Lines of kinds that are not known are passed over: they tell more than is asked for here.
@@ -291,15 +208,18 @@ void read_line(const Line& line, const std::string& type, const Trace& trace, Ra
         rank.sites.push_back(read_site(line, rank));
     } else if (type == "other") {
         read_other(line, rank);
+    } else {
+        read_detail(line, type, rank);
     }
 }
 
-RankTrace read_rank(const Trace& trace, int number) {
+RankTrace read_rank(const Trace& trace, int number, Timeline timeline) {
     const std::string path = trace.folder + "/rank." + std::to_string(number) + trace.file_ending;
     std::string text = read_file(path);
     if (trace.file_ending.ends_with(".zst")) { text = unpacked(path, text); }
     RankTrace rank;
     rank.rank = number;
+    rank.has_timeline = timeline == Timeline::read;
     std::istringstream lines(text);
     std::string type;
     size_t count = 0;
@@ -320,13 +240,13 @@ RankTrace read_rank(const Trace& trace, int number) {
 
 } // namespace
 
-Trace read_trace(const std::string& folder) {
+Trace read_trace(const std::string& folder, Timeline timeline) {
     Trace trace;
     trace.folder = folder;
     read_manifest(trace);
     for (size_t rank = 0; rank < trace.nodes.size(); ++rank) {
         try {
-            trace.ranks.push_back(read_rank(trace, static_cast<int>(rank)));
+            trace.ranks.push_back(read_rank(trace, static_cast<int>(rank), timeline));
         } catch (const std::exception& error) { trace.complaints.emplace_back(error.what()); }
     }
     return trace;

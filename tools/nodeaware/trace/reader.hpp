@@ -2,13 +2,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-/// What the library has recorded (NODEAWARE_TRACE), read back; runtime/README.md describes the
-/// files.
+/// What the library has recorded (NODEAWARE_TRACE), read back; runtime/trace/README.md describes
+/// the files.
 namespace nodeaware::tool {
 
 /// A folder that is no trace, or of another version: what() names the file, the line and what was
@@ -39,12 +40,21 @@ struct TracedPattern {
     uint64_t calls = 0;
     double seconds = 0;
     std::vector<std::pair<int, uint64_t>> to; ///< rank (-1: each) and bytes
+    /// For each of these the first that is sent from the same memory; empty: all are from others.
+    std::vector<int> data = {};
 };
 
 struct TracedSends {
     int communicator = 0;
     int peer = 0;
     std::vector<SizeClass> sizes;
+};
+
+/// Where a call stands in the source.
+struct SourcePlace {
+    std::string function; ///< may be empty
+    std::string file;     ///< empty: only the function is known
+    int line = 0;
 };
 
 struct TracedSite {
@@ -55,6 +65,28 @@ struct TracedSite {
     uint64_t messages = 0;
     uint64_t bytes = 0;
     double seconds = 0;
+    /// If asked for and known: that of the call, and those that this one has been inlined into.
+    std::vector<SourcePlace> places = {};
+};
+
+/// Calls of an operation that travelled in the same way.
+struct TracedWay {
+    std::string operation;
+    std::string strategy;
+    std::string reason; ///< "rerouted", or why not
+    uint64_t calls = 0;
+    uint64_t sent_messages = 0; ///< to other nodes
+    uint64_t sent_bytes = 0;
+};
+
+/// One call.
+struct TracedEvent {
+    size_t function = 0; ///< in the functions of the rank
+    int communicator = 0;
+    int peer = -1; ///< in the communicator, of a single message; -1: none or not known
+    double begin = 0;
+    double end = 0;
+    uint64_t bytes = 0; ///< sent
 };
 
 /// What one rank has recorded.
@@ -70,6 +102,14 @@ struct RankTrace {
     std::map<int, std::vector<std::pair<int, uint64_t>>> sequences;
     std::vector<TracedSends> sends;
     std::vector<TracedSite> sites;
+    std::vector<TracedWay> ways;
+    std::map<std::string, std::string> build_ids; ///< of the files that sites are in
+    std::string host;
+    std::optional<double> clock; ///< of the host, when the rank's times begin
+    bool has_timeline = false;
+    std::vector<TracedEvent> events; ///< if there is a timeline
+    std::vector<std::string> functions;
+    uint64_t events_left_out = 0; ///< between the first half of the events and the second
 };
 
 struct Trace {
@@ -83,13 +123,19 @@ struct Trace {
     bool observes = false;
     bool is_complete = false;
     bool nodes_are_virtual = false;
+    std::string region; ///< of the machine that counts as a node
+    std::string ppn;    ///< NODEAWARE_PPN; may be empty
+    std::vector<std::pair<std::string, std::string>> settings;
     std::vector<int> nodes;              ///< of each rank
     std::vector<RankTrace> ranks;        ///< those that can be read, ascending
     std::vector<std::string> complaints; ///< of the others: the file, the line, what was expected
 };
 
+/// Whether to read the events, which take most of the memory.
+enum class Timeline { skip, read };
+
 /// Reads a folder. Files of ranks that are missing, cut off, corrupt or of another job or version
 /// are complained of and left out. Throws TraceError where that can be said of the manifest.
-Trace read_trace(const std::string& folder);
+Trace read_trace(const std::string& folder, Timeline timeline = Timeline::skip);
 
 } // namespace nodeaware::tool

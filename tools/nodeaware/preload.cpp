@@ -1,0 +1,49 @@
+#include "tools/nodeaware/preload.hpp"
+
+#include "runtime/job/options.hpp"
+
+namespace nodeaware::tool {
+
+namespace fs = std::filesystem;
+
+fs::path find_library(MpiFlavor flavor) {
+    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+    const std::string core = std::string("libnodeaware-") + name_of(flavor) + ".so";
+    const fs::path candidates[] = {own, own / ".." / NODEAWARE_LIBRARY_FOLDER,
+                                   own / ".." / name_of(flavor)};
+    std::string searched;
+    for (const fs::path& folder : candidates) {
+        if (fs::exists(folder / "libnodeaware.so") && fs::exists(folder / core)) {
+            return fs::canonical(folder) / "libnodeaware.so";
+        }
+        searched += "\n  " + fs::weakly_canonical(folder).string();
+    }
+    throw LaunchError("the program runs on " + std::string(name_of(flavor)) + ", and there is no " +
+                      core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
+}
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& wanted) {
+    constexpr std::string_view prefix = "NODEAWARE_";
+    std::map<std::string, std::string> settings;
+    for (const std::string& entry : process_environment()) {
+        const size_t equals = entry.find('=');
+        if (entry.starts_with(prefix) && equals != std::string::npos) {
+            settings[entry.substr(prefix.size(), equals - prefix.size())] =
+                entry.substr(equals + 1);
+        }
+    }
+    for (const auto& [name, value] : wanted) {
+        if (!value.empty()) { settings[name] = value; }
+    }
+    std::vector<std::string> environment;
+    environment.reserve(settings.size());
+    for (const auto& [name, value] : settings) {
+        std::string& entry = environment.emplace_back(prefix);
+        entry.append(name).append("=").append(value);
+    }
+    const ReadOptions read = read_options(environment);
+    if (!read.complaints.empty()) { throw LaunchError(read.complaints.front()); }
+    return environment;
+}
+
+} // namespace nodeaware::tool

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tools/nodeaware/launch.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nodeaware::tool {
+
+/// The preloaded library, in the folder that has the core for this MPI, too: where this program was
+/// built or installed, or the build for the other MPI beside it. Throws LaunchError.
+std::filesystem::path find_library(MpiFlavor flavor);
+
+/// Settings for the ranks, as NAME=VALUE: those that are `wanted` (by option name, as in
+/// NODEAWARE_NAME; empty ones are not), and those of this environment, which a launcher need not
+/// hand on to other nodes. Throws LaunchError where one is wrong.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& wanted);
+
+} // namespace nodeaware::tool

@@ -1,0 +1,42 @@
+#include "tools/nodeaware/trace/forecast.hpp"
+
+#include "tools/nodeaware/trace/exchanges.hpp"
+#include "tools/nodeaware/trace/traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nodeaware::tool {
+
+TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
+                          const Parameters& parameters) {
+    TraceForecast result;
+    result.messages = forecast_of_messages(trace, nodes, parameters);
+    for (const Strategy& strategy : strategies()) {
+        result.strategies.push_back({std::string(strategy.name), 0});
+    }
+    double calls = 0;
+    size_t looked_at = 0;
+    for (const TracedExchange& exchange : collective_exchanges(trace)) {
+        TraceTraffic traffic = traffic_of(exchange, nodes);
+        if (!traffic.crosses_nodes()) { continue; }
+        if (++looked_at > TraceForecast::most_kinds) {
+            ++result.left_out;
+            continue;
+        }
+        traffic.gather();
+        const double often = exchange.calls();
+        calls += often;
+        result.measured += exchange.seconds();
+        result.native += often * traffic.predicted(nullptr, parameters);
+        for (size_t i = 0; i < strategies().size(); ++i) {
+            result.strategies[i].seconds += often * traffic.predicted(&strategies()[i], parameters);
+        }
+    }
+    result.calls = static_cast<uint64_t>(std::llround(calls));
+    std::stable_sort(result.strategies.begin(), result.strategies.end(),
+                     [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    return result;
+}
+
+} // namespace nodeaware::tool

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace nodeaware::tool {
+
+/// What has to be known of an ELF file to look up places of a trace in it.
+struct ModuleFile {
+    uint64_t base = 0;    ///< the address that offsets of the loaded file are from
+    std::string build_id; ///< in hexadecimal digits; empty: none
+    int64_t changed = 0;  ///< seconds since 1970
+};
+
+/// Reads its headers only. Nothing if it is not there, no regular file, or not an ELF file of this
+/// machine's word size.
+std::optional<ModuleFile> read_module_file(const std::string& path);
+
+} // namespace nodeaware::tool
