@@ -88,10 +88,17 @@ void write_all(const std::string& how, bool is_speaker) {
     } catch (const std::exception&) { return; } // no memory, and nobody to be told
 }
 
-void ended_by(int signal) {
+/// Beside the numbers of signals.
+constexpr int by_exit = -1;
+constexpr int by_abort = -2;
+
+void write_what_ended(int what) {
+    const bool is_first = library->world.rank == 0;
+    if (what == by_abort) { return write_all("MPI_Abort", true); }
+    if (what == by_exit) { return write_all("exit without MPI_Finalize", is_first); }
     if (state->is_over) { return; }
-    const char* const name = sigabbrev_np(signal);
-    write_all(name == nullptr ? "a signal" : "SIG" + std::string(name), library->world.rank == 0);
+    const char* const name = sigabbrev_np(what);
+    write_all(name == nullptr ? "a signal" : "SIG" + std::string(name), is_first);
 }
 
 } // namespace
@@ -106,14 +113,14 @@ void open() {
         }
         state = made.release();
         if (rank == 0 && !state->path.empty()) { complain(report::try_file(state->path, rank)); }
-        if (options().signals) { signals::open(ended_by); }
+        signals::open(write_what_ended, options().signals);
     } catch (const std::exception&) { return; } // the other ranks go on
 }
 
-void ended(bool by_abort) {
+void ended(bool aborts) {
     if (state == nullptr || getpid() != state->process || state->is_over.exchange(true)) { return; }
-    write_all(by_abort ? "MPI_Abort" : "exit without MPI_Finalize",
-              by_abort || library->world.rank == 0);
+    const int what = aborts ? by_abort : by_exit;
+    if (!signals::have_done(what)) { write_what_ended(what); }
 }
 
 std::optional<report::Times> finalizing() {

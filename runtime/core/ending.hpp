@@ -16,7 +16,7 @@ void open();
 /// The process ends by MPI_Abort, or by exit() without MPI_Finalize, which may be in any state:
 /// other threads go on, and nothing of MPI can be called. Writes the trace of this rank and, where
 /// it aborts or is rank 0, its report. Throws nothing, and never waits for long.
-void ended(bool by_abort);
+void ended(bool aborts);
 
 /// At the beginning of MPI_Finalize: none of the above from now on. Returns what has been recorded,
 /// if anything.

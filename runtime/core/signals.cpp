@@ -20,9 +20,9 @@ constexpr std::array numbers = {SIGHUP, SIGINT, SIGQUIT, SIGILL,  SIGABRT,
 /// Handlers look at it at any time, so it is never destroyed.
 struct Watch {
     pid_t process = getpid(); ///< its children have the handlers, and not the thread
-    void (*work)(int number) = nullptr;
+    void (*work)(int what) = nullptr;
     sem_t wanted{};
-    std::atomic<int> number{0}; ///< 0: the thread is to end
+    std::atomic<int> what{0}; ///< 0: the thread is to end
     std::atomic<bool> is_busy{false};
     std::atomic<bool> is_done{false};
     std::thread thread;
@@ -56,19 +56,10 @@ void pass_on(int number, siginfo_t* info, void* context) {
     }
 }
 
-/// Only what POSIX allows in handlers: all else is left to the thread, which may need what this
-/// signal has interrupted, so nobody waits for it for ever.
+/// Only what POSIX allows in handlers.
 void handle(int number, siginfo_t* info, void* context) {
     const int error = errno;
-    if (getpid() == watch->process && !watch->is_busy.exchange(true)) {
-        constexpr timespec pause = {0, 1'000'000};
-        constexpr int most_pauses = 3000;
-        watch->is_done = false;
-        watch->number = number;
-        sem_post(&watch->wanted);
-        for (int i = 0; i < most_pauses && !watch->is_done; ++i) { nanosleep(&pause, nullptr); }
-        watch->is_busy = false;
-    }
+    have_done(number);
     errno = error;
     pass_on(number, info, context);
 }
@@ -76,9 +67,9 @@ void handle(int number, siginfo_t* info, void* context) {
 void serve() {
     while (true) {
         while (sem_wait(&watch->wanted) != 0) {}
-        const int number = watch->number.exchange(0);
-        if (number == 0) { return; }
-        watch->work(number);
+        const int what = watch->what.exchange(0);
+        if (what == 0) { return; }
+        watch->work(what);
         watch->is_done = true;
     }
 }
@@ -108,11 +99,26 @@ void install(size_t place) {
 
 } // namespace
 
-void open(void (*work)(int number)) {
+void open(void (*work)(int what), bool catches) {
     watch = new Watch;
     watch->work = work;
-    if (sem_init(&watch->wanted, 0, 0) != 0 || !start_thread()) { return; }
+    if (sem_init(&watch->wanted, 0, 0) != 0 || !start_thread() || !catches) { return; }
     for (size_t i = 0; i < numbers.size(); ++i) { install(i); }
+}
+
+bool have_done(int what) {
+    if (watch == nullptr || !watch->thread.joinable() || getpid() != watch->process) {
+        return false;
+    }
+    if (watch->is_busy.exchange(true)) { return true; }
+    constexpr timespec pause = {0, 1'000'000};
+    constexpr int most_pauses = 3000;
+    watch->is_done = false;
+    watch->what = what;
+    sem_post(&watch->wanted);
+    for (int i = 0; i < most_pauses && !watch->is_done; ++i) { nanosleep(&pause, nullptr); }
+    watch->is_busy = false;
+    return true;
 }
 
 void close() {

@@ -70,23 +70,28 @@ void check(int code, const char* function) {
     if (code != MPI_SUCCESS) { throw MpiError(code, function); }
 }
 
-/// The texts of all ranks, on rank 0, where there is memory for them.
+/// The texts of all ranks, on rank 0, if it has memory for them, which the others are told before
+/// they send any.
 std::vector<std::string> gathered(const World& world, const std::string& mine) {
     auto* const gather = find_or_throw<decltype(MPI_Gather)>("MPI_Gather");
     auto* const gatherv = find_or_throw<decltype(MPI_Gatherv)>("MPI_Gatherv");
     const int length = static_cast<int>(mine.size());
+    const unsigned long long own = mine.size();
+    unsigned long long sum = 0;
+    MPI_CALL(Reduce, &own, &sum, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     const auto ranks = static_cast<size_t>(world.rank == 0 ? world.size : 0);
-    std::vector<int> lengths(ranks);
-    std::vector<int> places(ranks);
-    check(gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Gather");
+    std::vector<int> lengths;
+    std::vector<int> places;
     std::string all;
-    const uint64_t sum = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
-    int has_room = sum < (uint64_t{1} << 30) ? 1 : 0;
+    int has_room = sum < (1ULL << 30) ? 1 : 0;
     try {
+        lengths.resize(ranks);
+        places.resize(ranks);
         if (has_room == 1) { all.resize(sum); }
     } catch (const std::bad_alloc&) { has_room = 0; }
     MPI_CALL(Bcast, &has_room, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (has_room == 0) { return {}; }
+    check(gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Gather");
     std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
     check(gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(),
                   MPI_CHAR, 0, MPI_COMM_WORLD),

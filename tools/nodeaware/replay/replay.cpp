@@ -113,11 +113,14 @@ Job job_of(const Arguments& arguments, const Subject& subject,
         job.arguments.emplace_back("--shared-clock");
         job.arguments.push_back(std::to_string(*arguments.shared_clock_ms));
     }
-    // The job is not recorded, and the library works in it.
+    return job;
+}
+
+/// The job is not recorded, and the library works in it.
+void forget_settings_against_replay() {
     for (const char* name : {"NODEAWARE_TRACE", "NODEAWARE_MODE", "NODEAWARE_DISABLE"}) {
         unsetenv(name);
     }
-    return job;
 }
 
 /// Native, and the strategies that are asked for, where they are predicted for the pattern.
@@ -217,6 +220,7 @@ void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
         throw TraceError(arguments.folder + ": no pattern with messages between nodes that can be "
                                             "replayed; --list shows all");
     }
+    forget_settings_against_replay();
     const auto outcomes =
         measure(patterns, subject, arguments.strategies, job_of(arguments, subject, launcher));
     print(subject, outcomes);
