@@ -1,5 +1,7 @@
 #include "tools/models/svg_plot.hpp"
 
+#include "tools/models/markup.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,20 +24,6 @@ template <class... Values> std::string format(const char* pattern, Values... val
     char text[400];
     std::snprintf(text, sizeof text, pattern, values...);
     return text;
-}
-
-std::string escaped(const std::string& text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '&') {
-            result += "&amp;";
-        } else if (c == '<') {
-            result += "&lt;";
-        } else {
-            result += c;
-        }
-    }
-    return result;
 }
 
 /// One logarithmic axis: whole decades around the data.

@@ -1,5 +1,6 @@
 #include "tools/nodeaware/trace/page.hpp"
 
+#include "tools/models/markup.hpp"
 #include "tools/nodeaware/page/page_html.hpp"
 #include "tools/nodeaware/trace/heat_map.hpp"
 #include "tools/nodeaware/trace/page_timeline.hpp"
@@ -32,20 +33,6 @@ std::string filled(std::string_view page, const std::map<std::string_view, std::
         page.remove_prefix(end + mark.size());
     }
     return result.append(page);
-}
-
-std::string escaped(const std::string& text) {
-    std::string result;
-    for (const char letter : text) {
-        switch (letter) {
-        case '&': result += "&amp;"; break;
-        case '<': result += "&lt;"; break;
-        case '>': result += "&gt;"; break;
-        case '"': result += "&quot;"; break;
-        default: result += letter;
-        }
-    }
-    return result;
 }
 
 /// JSON that nothing in it can end: `<` is in texts only.
