@@ -82,6 +82,12 @@ struct Core {
     void* (*call_and_keep)(void (*function)(void*), void* argument, int blocking);
     /// Throws it.
     void (*throw_kept)(void* kept);
+    /// Not 0: of the other functions in the table the core is told when it was called, how long it
+    /// took and on which communicator, where MPI has served it; nullptr: it has none. `function` is
+    /// a literal. `begin` is what `call_begins` has said just before MPI's own call.
+    const std::atomic<int>* told_calls;
+    int64_t (*call_begins)();
+    void (*call_done)(const char* function, const MPI_Comm* comm, int64_t begin);
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
 

@@ -105,6 +105,7 @@ void watch(const abi::Core* core) {
     set(activity.requests, core == nullptr ? &Activity::nothing : core->requests);
     set(activity.messages, core == nullptr ? &Activity::nothing : core->point_to_point);
     set(activity.pending_work, core == nullptr ? &Activity::nothing : core->pending_work);
+    set(activity.told_calls, core == nullptr ? &Activity::nothing : core->told_calls);
 }
 
 const void* caller() { return thread.caller; }
@@ -148,6 +149,23 @@ BlockingCall::~BlockingCall() {
     core_.blocking_calls->fetch_sub(1, std::memory_order_relaxed);
     --thread.blocking;
     throw_what_was_kept();
+}
+
+ToldCall::ToldCall(const abi::Core& core, const char* function)
+    : core_(is_any(activity.told_calls) && !thread.is_told ? &core : nullptr), function_(function),
+      begin_(core_ == nullptr ? 0 : core.call_begins()) {
+    if (core_ != nullptr) { thread.is_told = true; }
+}
+ToldCall::~ToldCall() {
+    if (core_ != nullptr) { thread.is_told = false; }
+}
+
+int ToldCall::done(int result, const abi::MPI_Comm* comm) const {
+    if (core_ != nullptr && result == 0) {
+        const Inside inside;
+        core_->call_done(function_, comm, begin_);
+    }
+    return result;
 }
 
 CalledFromFortran::CalledFromFortran(const void* caller)

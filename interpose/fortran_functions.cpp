@@ -2,12 +2,23 @@
 
 #include "interpose/fortran_calls.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
 namespace nodeaware::interpose {
 
 namespace {
+
+/// The name of a function as a template argument.
+struct FunctionName {
+    char text[48] = {};
+
+    template <size_t size> consteval FunctionName(const char (&name)[size]) {
+        static_assert(size <= sizeof(text));
+        std::copy_n(name, size, text);
+    }
+};
 
 /// The core, while it is in charge and MPI does not come to a C wrapper, which does the rest.
 const abi::Core* core_for(Binding binding) {
@@ -28,65 +39,75 @@ void around_exchange(void* const* arguments, Fint& error, Binding binding, Call 
 }
 
 /// The communicator is the last argument before the error code.
-template <size_t count, class Call>
+template <FunctionName function, size_t count, class Call>
 void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Binding binding,
                             Call call) {
     const abi::Core* core = core_for(binding);
-    if (core == nullptr) {
-        call();
-        return;
-    }
+    if (core == nullptr) { return call(); }
+    const abi::MPI_Comm comm = to_communicator(arguments[count - 2]);
     const auto call_mpi = [&] {
+        const ToldCall told(*core, function.text);
         call();
-        return error;
+        return told.done(error, &comm);
     };
-    error = around_meeting(*core, call_mpi, [&] { return to_communicator(arguments[count - 2]); });
+    error = around_meeting(*core, call_mpi, [&] { return comm; });
 }
 
 /// The first argument is the communicator that it is made from, the last one before the error code
 /// the new one.
-template <size_t count, class Call>
+template <FunctionName function, size_t count, class Call>
 void around_creation(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
+    if (core == nullptr) { return call(); }
     {
-        std::optional<BlockingCall> blocking;
-        if (core != nullptr) { blocking.emplace(*core); }
+        const abi::MPI_Comm parent = to_communicator(arguments[0]);
+        const BlockingCall blocking(*core);
+        const ToldCall told(*core, function.text);
         call();
+        told.done(error, &parent);
     }
-    if (core == nullptr) { return; }
     if (error != 0) { return core->not_created(); }
     const Inside inside;
     error = announce_created(*core, arguments[0], arguments[count - 2]);
 }
 
-template <class Call>
-void around_blocking(void* const* /*arguments*/, const Fint& /*error*/, Binding binding,
-                     Call call) {
-    std::optional<BlockingCall> blocking;
-    if (const abi::Core* core = core_for(binding)) { blocking.emplace(*core); }
-    call();
-}
-
-template <class Call>
-void around_sharing(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
-    std::optional<BlockingCall> blocking;
-    if (const abi::Core* core = core_for(binding)) {
-        before_sharing(*core);
-        blocking.emplace(*core);
-    }
-    call();
-}
-
-template <class Call>
-void around_io(void* const* /*arguments*/, const Fint& /*error*/, Binding binding, Call call) {
+template <FunctionName function, class Call>
+void around_blocking(void* const* /*arguments*/, const Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
-    if (core == nullptr) {
-        call();
-        return;
-    }
+    if (core == nullptr) { return call(); }
+    const BlockingCall blocking(*core);
+    const ToldCall told(*core, function.text);
+    call();
+    told.done(error);
+}
+
+template <FunctionName function, size_t count, class Call>
+void around_collective(void* const (&arguments)[count], const Fint& error, Binding binding,
+                       Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr) { return call(); }
+    const abi::MPI_Comm comm = to_communicator(arguments[count - 2]);
+    const BlockingCall blocking(*core);
+    const ToldCall told(*core, function.text);
+    call();
+    told.done(error, &comm);
+}
+
+template <FunctionName function, class Call>
+void around_sharing(void* const* arguments, const Fint& error, Binding binding, Call call) {
+    if (const abi::Core* core = core_for(binding)) { before_sharing(*core); }
+    around_blocking<function>(arguments, error, binding, call);
+}
+
+template <FunctionName function, class Call>
+void around_io(void* const* /*arguments*/, const Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr) { return call(); }
     before_blocking(*core);
     const Inside inside;
+    const ToldCall told(*core, function.text);
     call();
+    told.done(error);
 }
 
 /// MPI's own function may be made of that of C, and then tells MPI whose functions they are.
@@ -180,17 +201,19 @@ constexpr bool is_with_neighbors(std::string_view name) {
 #define FORTRAN_REQUESTS(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_requests<&abi::Core::Name>)
 #define FORTRAN_MEETING(Name, name, NAME, count, texts)                                            \
-    FORTRAN_FUNCTION(name, NAME, count, texts, around_fortran_meeting)
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_fortran_meeting<"MPI_" #Name>)
 #define FORTRAN_CREATION(Name, name, NAME, count, texts)                                           \
-    FORTRAN_FUNCTION(name, NAME, count, texts, around_creation)
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_creation<"MPI_" #Name>)
 #define FORTRAN_BLOCKING(Name, name, NAME, count, texts)                                           \
-    FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking)
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking<"MPI_" #Name>)
+#define FORTRAN_COLLECTIVE(Name, name, NAME, count, texts)                                         \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_collective<"MPI_" #Name>)
 #define FORTRAN_SHARING(Name, name, NAME, count, texts)                                            \
-    FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing)
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing<"MPI_" #Name>)
 #define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \
-    FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking)
+    FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking<"MPI_" #Name>)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \
-    FORTRAN_FUNCTION(name, NAME, count, texts, around_io)
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_io<"MPI_" #Name>)
 #define FORTRAN_BEGINNING(Name, name, NAME, count, texts)                                          \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_beginning)
 #define FORTRAN_CALLBACKS(Name, name, NAME, count, texts)                                          \

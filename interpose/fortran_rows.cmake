@@ -7,7 +7,7 @@ execute_process(COMMAND ${COMPILER} -E -P -x c++ ${CMAKE_CURRENT_LIST_DIR}/fortr
 string(REGEX REPLACE "[ \n]+" " " table "${table}")
 string(REGEX MATCHALL "@[^@]+@" rows "${table}")
 
-set(kinds EXCHANGE POINT_TO_POINT REQUESTS MEETING CREATION BLOCKING SHARING LARGE IO BEGINNING ENDING CALLBACKS)
+set(kinds EXCHANGE POINT_TO_POINT REQUESTS MEETING CREATION BLOCKING COLLECTIVE SHARING LARGE IO BEGINNING ENDING CALLBACKS)
 foreach(row IN LISTS rows)
   string(REGEX MATCH "@([A-Z_]+) (MPIX?) ([A-Za-z_]+) ([^@]*)@" row "${row}")
   set(kind ${CMAKE_MATCH_1})

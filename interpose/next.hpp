@@ -51,6 +51,7 @@ struct Activity {
     Counter requests{&nothing};
     Counter messages{&nothing};
     Counter pending_work{&nothing};
+    Counter told_calls{&nothing};
 };
 inline constinit Activity activity;
 inline bool is_any(const Activity::Counter& counter) {
@@ -71,6 +72,7 @@ class Inside {
 struct ThreadState {
     int depth = 0;                 ///< of Inside
     int blocking = 0;              ///< BlockingCalls
+    bool is_told = false;          ///< a ToldCall
     const void* caller = nullptr;  ///< of the outermost of them, in the application
     const void* fortran = nullptr; ///< the same, of a call from Fortran
     void* thrown = nullptr;        ///< kept until the outermost ends
@@ -133,6 +135,24 @@ class BlockingCall {
 
   private:
     const abi::Core& core_;
+};
+
+/// Around MPI's own call, which the core is told of where it wants to know. Only of the outermost:
+/// functions of MPI for Fortran may come to those of C.
+class ToldCall {
+  public:
+    ToldCall(const abi::Core& core, const char* function);
+    ~ToldCall();
+    ToldCall(const ToldCall&) = delete;
+    ToldCall& operator=(const ToldCall&) = delete;
+
+    /// After it; `comm`: of a collective one. Returns `result`.
+    int done(int result, const abi::MPI_Comm* comm = nullptr) const;
+
+  private:
+    const abi::Core* const core_; ///< nullptr: nobody wants to know
+    const char* const function_;
+    const int64_t begin_;
 };
 
 /// Before memory is made that ranks share: they may learn from it that a message was sent.

@@ -60,20 +60,35 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
 #define MEETING(name, count)                                                                       \
     WRAP_SELDOM(                                                                                   \
         MPI_##name, (W##count), (A##count),                                                        \
-        is_any(activity.meetings) || is_any(activity.pending_work),                                \
-        return around_meeting(                                                                     \
-            *core, [&] { return next(A##count); }, [&] { return communicator(last(A##count)); });)
+        is_any(activity.meetings) || is_any(activity.pending_work) || is_any(activity.told_calls), \
+        const MPI_Comm comm = communicator(last(A##count));                                        \
+        const auto call_mpi =                                                                      \
+            [&] {                                                                                  \
+                const ToldCall told(*core, "MPI_" #name);                                          \
+                return told.done(next(A##count), &comm);                                           \
+            };                                                                                     \
+        return around_meeting(*core, call_mpi, [&] { return comm; });)
 
 /// The guard is not held during MPI's call, in which attributes of the application may be deleted:
 /// its callbacks may do what they like.
 #define BLOCKING(name, count)                                                                      \
-    WRAP_SELDOM(MPI_##name, (W##count), (A##count), is_any(activity.pending_work),                 \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count),                                                \
+                is_any(activity.pending_work) || is_any(activity.told_calls),                      \
                 const BlockingCall blocking(*core);                                                \
-                return next(A##count);)
+                const ToldCall told(*core, "MPI_" #name); return told.done(next(A##count));)
+
+#define COLLECTIVE(name, count)                                                                    \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count),                                                \
+                is_any(activity.pending_work) || is_any(activity.told_calls),                      \
+                const BlockingCall blocking(*core);                                                \
+                const MPI_Comm comm = communicator(last(A##count));                                \
+                const ToldCall told(*core, "MPI_" #name);                                          \
+                return told.done(next(A##count), &comm);)
 
 #define SHARING(name, count)                                                                       \
     WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, before_sharing(*core);                   \
-                const BlockingCall blocking(*core); return next(A##count);)
+                const BlockingCall blocking(*core); const ToldCall told(*core, "MPI_" #name);      \
+                return told.done(next(A##count));)
 
 /// Where MPI's functions on files are written with other MPI functions, those are not the
 /// application's.
@@ -81,22 +96,25 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
     EXPORTED int MPI_##name(W##count) {                                                            \
         static constinit Next<int(W##count)> next("MPI_" #name);                                   \
         if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
+        const Core* core = active_core(__builtin_return_address(0));                               \
         if (core == nullptr) { return next.get()(A##count); }                                      \
         before_blocking(*core);                                                                    \
         const Inside inside;                                                                       \
-        return next.get()(A##count);                                                               \
+        const ToldCall told(*core, "MPI_" #name);                                                  \
+        return told.done(next.get()(A##count));                                                    \
     }
 
 #define CREATION(name, count)                                                                      \
     EXPORTED int MPI_##name(W##count) {                                                            \
         static constinit Next<int(W##count)> next("MPI_" #name);                                   \
         if (next.get() == nullptr) { return no_mpi; }                                              \
-        const Core* core = active_core();                                                          \
+        const Core* core = active_core(__builtin_return_address(0));                               \
         if (core == nullptr) { return next.get()(A##count); }                                      \
         const int result = [&] {                                                                   \
             const BlockingCall blocking(*core);                                                    \
-            const int code = next.get()(A##count);                                                 \
+            const MPI_Comm parent = communicator(first(A##count));                                 \
+            const ToldCall told(*core, "MPI_" #name);                                              \
+            const int code = told.done(next.get()(A##count), &parent);                             \
             if (code != 0) { core->not_created(); }                                                \
             return code;                                                                           \
         }();                                                                                       \

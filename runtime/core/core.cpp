@@ -139,9 +139,12 @@ void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
 
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
+    activity.told_calls.store(trace::recorder == nullptr ? 0 : 1, std::memory_order_relaxed);
     if (library->messages == nullptr && trace::recorder == nullptr) { return; }
     activity.requests.fetch_or(Activity::all, std::memory_order_relaxed);
-    activity.meetings.fetch_or(Activity::all, std::memory_order_relaxed);
+    if (library->messages != nullptr) {
+        activity.meetings.fetch_or(Activity::all, std::memory_order_relaxed);
+    }
     p2p::layer = library->messages.get();
     activity.messages.store(1, std::memory_order_relaxed);
 }
@@ -272,6 +275,9 @@ constexpr abi::Core core = {
     .blocking_calls = &activity.blocking_calls,
     .call_and_keep = kept_exceptions::call_and_keep,
     .throw_kept = kept_exceptions::throw_kept,
+    .told_calls = &activity.told_calls,
+    .call_begins = nullptr,
+    .call_done = nullptr,
     .memory_shared = memory_shared,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,

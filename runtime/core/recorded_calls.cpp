@@ -239,7 +239,7 @@ void other(const Made& made, bool is_event) {
                             [&](Contents& contents) { contents.add_call(call, is_event); });
 }
 
-void meeting(const Made& made, MPI_Comm comm) {
+void collective(const Made& made, MPI_Comm comm) {
     guarded([&] {
         const int number = recorded_communicators::find(comm).number;
         const trace::Call call = call_of(made, number, trace::Memory::unknown);

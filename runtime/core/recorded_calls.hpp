@@ -36,7 +36,7 @@ void receive(const Made& made, int source, int tag, MPI_Comm comm, bool is_also_
 /// Calls that have to do with none, or any, communicator.
 void other(const Made& made, bool is_event);
 /// Collectives that move other things.
-void meeting(const Made& made, MPI_Comm comm);
+void collective(const Made& made, MPI_Comm comm);
 
 void start(const Made& made, int count, const MPI_Request* requests);
 /// Of a persistent request that is no more.

@@ -226,20 +226,15 @@ void note_requests(const Made& made, int count, abi::MPI_Request* requests) {
     recorded_calls::start(made, count, native(requests));
 }
 
-// Blocking collectives that move other things.
+// Functions that the core has no other part in.
 
-thread_local Nanoseconds begin_of_meeting = 0;
+int64_t call_begins() { return is_on() ? static_cast<int64_t>(time_now()) : 0; }
 
-void before_meeting() {
-    plain.before_meeting();
-    if (is_on()) { begin_of_meeting = time_now(); }
-}
-
-int meeting(abi::MPI_Comm comm, int result) {
-    if (is_on() && result == MPI_SUCCESS && native(comm) != MPI_COMM_NULL) {
-        recorded_calls::meeting(made("blocking collective", begin_of_meeting), native(comm));
-    }
-    return plain.meeting(comm, result);
+void call_done(const char* function, const abi::MPI_Comm* comm, int64_t begin) {
+    if (!is_on()) { return; }
+    const Made call = made(function, static_cast<Nanoseconds>(begin));
+    const bool has_none = comm == nullptr || native(*comm) == MPI_COMM_NULL;
+    has_none ? recorded_calls::other(call, true) : recorded_calls::collective(call, native(*comm));
 }
 
 } // namespace
@@ -297,8 +292,8 @@ const abi::Core& recording::around(const abi::Core& hooks, const void* (*caller)
     recording_core = hooks;
     caller_of_this_thread = caller;
     recording_core.native_done = exchange_done;
-    recording_core.before_meeting = before_meeting;
-    recording_core.meeting = meeting;
+    recording_core.call_begins = call_begins;
+    recording_core.call_done = call_done;
 #define EXCHANGE(name, parameters, arguments) recording_core.name = abi::recorded::name;
 #define POINT_TO_POINT(name, parameters, arguments)                                                \
     recording_core.name = abi::recorded::name;                                                     \

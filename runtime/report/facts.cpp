@@ -153,7 +153,8 @@ Times times_of(const trace::Contents& contents, double wall, bool only_led) {
     for (const trace::Site& site : contents.sites()) {
         const trace::Purpose purpose = trace::purpose_of(site.call.function);
         const double seconds = static_cast<double>(site.times.sum) * 1e-9;
-        constexpr std::array kinds = {Times::exchanges, Times::messages, Times::others};
+        constexpr std::array<Times::Kind, trace::purposes> kinds = {
+            Times::exchanges, Times::messages, Times::others, Times::files};
         times.seconds[kinds[static_cast<size_t>(purpose)]] += seconds;
         if (site.call.communicator < 0) { continue; }
         CommunicatorRow& row = rows[static_cast<size_t>(site.call.communicator)];

@@ -35,12 +35,12 @@ struct CommunicatorRow {
 
 /// Where the time of one rank went (seconds).
 struct Times {
-    enum Kind { wall, exchanges, messages, others, in_calls, kinds };
+    enum Kind { wall, exchanges, messages, others, files, in_calls, kinds };
     std::array<double, kinds> seconds{};
     std::vector<CommunicatorRow> communicators;
 };
 inline constexpr std::array<std::string_view, Times::kinds> names_of_times = {
-    "wall", "in_exchanges", "in_messages", "in_other_collectives", "in_calls"};
+    "wall", "in_exchanges", "in_messages", "in_other_collectives", "in_files", "in_calls"};
 
 /// Of what has been recorded so far. `only_led`: only communicators whose rank 0 this rank is.
 Times times_of(const trace::Contents& contents, double wall, bool only_led);

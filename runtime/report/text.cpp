@@ -38,7 +38,11 @@ std::string heading(const Facts& facts) {
 
 std::string times(const Facts& facts) {
     constexpr std::array<std::string_view, Times::kinds> names = {
-        "wall", "in exchanges", "in point-to-point calls and waits", "in other collectives",
+        "wall",
+        "in exchanges",
+        "in point-to-point calls and waits",
+        "in other collectives",
+        "in functions on files",
         "in all of these"};
     const double wall = facts.times[Times::wall].mean;
     const bool is_of_one = facts.only_rank >= 0;

@@ -9,7 +9,10 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -95,6 +98,25 @@ class Program {
         MPI_Send(sent.data(), 1, MPI_INT, harness_.size(), 0, MPI_COMM_WORLD); // refused
     }
 
+    /// What is recorded with its time alone.
+    void meet() {
+        const int size = harness_.size();
+        int mine = harness_.rank();
+        int all = 0;
+        std::vector<int> list(static_cast<size_t>(size));
+        MPI_Comm half = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, harness_.rank() % 2, 0, &half);
+        for (int i = 0; i < 3; ++i) { MPI_Scan(&mine, &all, 1, MPI_INT, MPI_SUM, half); }
+        MPI_Exscan(&mine, &all, 1, MPI_INT, MPI_OP_NULL, half); // refused
+        MPI_Comm_free(&half);
+        MPI_Gather(&mine, 1, MPI_INT, list.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Scatter(list.data(), 1, MPI_INT, &all, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Reduce(&mine, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+        write_file(mine);
+        list.push_back(all);
+        keep(list);
+    }
+
     void send_by_threads() {
         std::array<MPI_Comm, 2> comms{};
         for (MPI_Comm& comm : comms) { MPI_Comm_dup(MPI_COMM_WORLD, &comm); }
@@ -168,6 +190,17 @@ class Program {
         }
     }
 
+    static void write_file(int value) {
+        const std::filesystem::path path =
+            std::filesystem::temp_directory_path() / ("trace_program." + std::to_string(getpid()));
+        MPI_File file = MPI_FILE_NULL;
+        MPI_File_open(MPI_COMM_SELF, path.c_str(),
+                      MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                      &file);
+        for (int i = 0; i < 4; ++i) { MPI_File_write(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE); }
+        MPI_File_close(&file);
+    }
+
     void count_collective(unsigned long long bytes) {
         if (bytes > 0) { collective_.add(bytes); }
     }
@@ -199,6 +232,7 @@ int main(int argc, char** argv) {
         program.exchange();
         program.exchange_with_neighbors();
         program.send();
+        program.meet();
     }
     return program.finish();
 }

@@ -46,7 +46,7 @@ const showKeyFigures = () => {
   if (gathered > 0 && alone >= littleGain * gathered) figures.push(["Messages gathered, predicted", `${factor(alone / gathered)} times`, "as fast, if they go together"]);
   figures.push(["Run time", seconds(report.wall), nodesText()],
     ["In exchanges", percent(shares.exchanges), "of the time of all ranks"],
-    ["In messages and waiting", percent(shares.messages), `other collectives ${percent(shares.other_collectives)}`],
+    ["In messages and waiting", percent(shares.messages), `other collectives ${percent(shares.other_collectives)}, files ${percent(shares.files)}`],
     ["Between nodes", bytes(between().bytes), plural(between().messages, "message")],
     ["Within nodes", bytes(report.within_nodes.bytes), plural(report.within_nodes.messages, "message")]);
   put("key-figures", ...figures.map(([term, figure, more]) => element("div", {}, element("dt", {}, term),

@@ -33,5 +33,7 @@ export const factor = (value) => (value >= 10 ? value.toFixed(1) : value.toFixed
 export const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 
 /// What a function is for, as the command tells them apart.
-export const purposeOf = (name) =>
-  /lltoall|eighbor/.test(name) ? "exchange" : name.startsWith("MPI_") ? "message" : "other";
+export const purposeOf = (name) => [
+  [/^MPI_File_/, "file"], [/lltoall|eighbor/, "exchange"],
+  [/send|Send|ecv|robe|Wait|Test|Start|Request|Cancel/, "message"], [/^/, "other"],
+].find(([names]) => names.test(name))[1];

@@ -28,4 +28,5 @@ export const purposes = {
   exchange: "all-to-all and neighbourhood collectives",
   message: "messages from point to point, and waiting",
   other: "other collectives",
+  file: "functions on files",
 };

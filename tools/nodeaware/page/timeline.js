@@ -26,7 +26,7 @@ class View {
   constructor(rows, ranks) {
     this.rows = rows;
     this.chosen = [0, 0];
-    this.end = Math.max(...rows.map((row) => row.wall), 1e-6);
+    this.end = Math.max(...rows.map((row) => row.begin + row.wall), 1e-6);
     this.readout = element("p", { class: "readout", "aria-live": "polite" });
     this.holder = element("div");
     const tools = element("div", { class: "controls" });
@@ -46,7 +46,7 @@ class View {
   }
 
   explanation(ranks) {
-    const lines = ["Times are since each rank began to record. Calls that follow each other closely are drawn as one block."];
+    const lines = ["Times are since the first rank began to record; between hosts they are right to about what a broadcast takes. Calls that follow each other closely are drawn as one block."];
     if (this.rows.length < ranks) lines.push(`Of ${count(ranks)} ranks ${this.rows.length} are shown.`);
     const lost = this.rows.reduce((sum, row) => sum + row.without_room, 0);
     if (lost > 0) lines.push(`${count(lost)} calls of these ranks had no room in the trace: it holds the first and the last of each.`);
@@ -131,7 +131,8 @@ class View {
     this.rows.forEach((row, place) => {
       const [y0, y1] = [-0.4, 0.4].map((off) => u.valToPos(place + off, "y", true));
       u.ctx.fillStyle = color("panel");
-      u.ctx.fillRect(left, y0, right - left, y1 - y0);
+      const [x0, x1] = [row.begin, row.begin + row.wall].map((time) => Math.min(Math.max(u.valToPos(time, "x", true), left), right));
+      u.ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
       row.blocks.forEach((block, i) => {
         const [x0, x1] = [block.begin, block.end].map((time) => u.valToPos(time, "x", true));
         if (x1 < left || x0 > right) return;

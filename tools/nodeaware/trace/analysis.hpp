@@ -35,7 +35,7 @@ struct TraceAnalysis {
     int most_ranks_on_a_node = 1;
     double wall = 0; ///< of the rank that has recorded for the longest (seconds)
     /// Parts of the time of all ranks, by purpose.
-    std::array<double, 3> shares{};
+    std::array<double, trace::purposes> shares{};
     MessageSums collective_between_nodes;
     MessageSums messages_between_nodes; ///< from point to point
     /// Bytes between nodes, in collectives, that another rank of that node gets from the same

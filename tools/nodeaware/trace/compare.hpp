@@ -45,7 +45,7 @@ struct ComparedWay {
 /// Two traces of the same program; rows that differ most in time come first.
 struct Comparison {
     std::array<double, 2> wall{};
-    std::array<std::array<double, 2>, 3> purposes{}; ///< seconds, mean of the ranks
+    std::array<std::array<double, 2>, trace::purposes> purposes{}; ///< seconds, mean of the ranks
     std::array<MessageSums, 2> between_nodes;
     std::vector<ComparedRow> operations;    ///< messages between nodes
     std::vector<ComparedRow> communicators; ///< likewise

@@ -148,11 +148,13 @@ ordered_json trace_of(const ComparedTrace& compared) {
 std::vector<std::string> verdict(const ComparedTrace& before, const ComparedTrace& after,
                                  const Comparison& comparison) {
     std::vector<std::string> text = {first_sentence(before, after, comparison)};
-    const auto& [exchanges, messages, others] = comparison.purposes;
+    const auto& [exchanges, messages, others, files] = comparison.purposes;
     text.push_back(fmt::format(
         "A rank spent {:.3g} : {:.3g} s in exchanges, {:.3g} : {:.3g} s in messages from point to "
-        "point and in waiting, {:.3g} : {:.3g} s in other collectives (mean).",
-        exchanges[0], exchanges[1], messages[0], messages[1], others[0], others[1]));
+        "point and in waiting, {:.3g} : {:.3g} s in other collectives, {:.3g} : {:.3g} s in "
+        "functions on files (mean).",
+        exchanges[0], exchanges[1], messages[0], messages[1], others[0], others[1], files[0],
+        files[1]));
     add_messages(comparison, text);
     const size_t ranks[] = {before.trace.nodes.size(), after.trace.nodes.size()};
     const int nodes[] = {before.analysis.nodes, after.analysis.nodes};
@@ -177,7 +179,8 @@ ordered_json to_json(const ComparedTrace& before, const ComparedTrace& after,
             {"seconds",
              {{"exchanges", pair_of(comparison.purposes[0])},
               {"messages", pair_of(comparison.purposes[1])},
-              {"other_collectives", pair_of(comparison.purposes[2])}}},
+              {"other_collectives", pair_of(comparison.purposes[2])},
+              {"files", pair_of(comparison.purposes[3])}}},
             {"between_nodes",
              {{"messages", sums(&MessageSums::messages)}, {"bytes", sums(&MessageSums::bytes)}}},
             {"operations", rows_of(comparison.operations, "operation")},

@@ -1,5 +1,7 @@
 #include "tools/nodeaware/trace/page_timeline.hpp"
 
+#include "tools/nodeaware/trace/clocks.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -40,17 +42,19 @@ PageTimeline::PageTimeline(const Trace& trace) {
     const size_t ranks = trace.nodes.size();
     const size_t step = (ranks + most_ranks - 1) / most_ranks;
     const size_t shown = (ranks + step - 1) / step;
-    for (const RankTrace& rank : trace.ranks) {
-        if (static_cast<size_t>(rank.rank) % step == 0) { add(rank, most_blocks / shown); }
+    const std::vector<double> begins = begins_of(trace);
+    for (size_t i = 0; i < trace.ranks.size(); ++i) {
+        const bool is_shown = static_cast<size_t>(trace.ranks[i].rank) % step == 0;
+        if (is_shown) { add(trace.ranks[i], begins[i], most_blocks / shown); }
     }
 }
 
-void PageTimeline::add(const RankTrace& rank, size_t most) {
+void PageTimeline::add(const RankTrace& rank, double begin, size_t most) {
     std::vector<Block> blocks;
     blocks.reserve(rank.events.size());
     for (const TracedEvent& event : rank.events) {
-        blocks.push_back({event.begin, event.end, number_of(rank.functions[event.function]),
-                          event.end - event.begin, 1});
+        blocks.push_back({begin + event.begin, begin + event.end,
+                          number_of(rank.functions[event.function]), event.end - event.begin, 1});
     }
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](const Block& a, const Block& b) { return a.begin < b.begin; });
@@ -59,7 +63,7 @@ void PageTimeline::add(const RankTrace& rank, size_t most) {
         blocks = joined(blocks, seconds);
         seconds *= 2;
     }
-    rows_.push_back({rank.rank, rank.wall, rank.events_left_out, std::move(blocks)});
+    rows_.push_back({rank.rank, begin, rank.wall, rank.events_left_out, std::move(blocks)});
 }
 
 nlohmann::ordered_json PageTimeline::to_json() const {
@@ -76,6 +80,7 @@ nlohmann::ordered_json PageTimeline::to_json() const {
             blocks.push_back(block.calls);
         }
         ranks.push_back({{"rank", row.rank},
+                         {"begin", row.begin},
                          {"wall", row.wall},
                          {"without_room", row.without_room},
                          {"blocks", std::move(blocks)}});

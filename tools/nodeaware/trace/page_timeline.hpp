@@ -19,8 +19,10 @@ class PageTimeline {
     /// `trace` has been read with its timeline.
     explicit PageTimeline(const Trace& trace);
 
-    /// {"functions": [names], "ranks": [{"rank", "wall" (seconds), "without_room" (events),
-    /// "blocks"}]}. Blocks are one list of microseconds since the end of the one before, length in
+    /// {"functions": [names], "ranks": [{"rank", "begin" (of its trace, since that of the first),
+    /// "wall" (seconds both), "without_room" (events),
+    /// "blocks"}]}. Blocks are one list of microseconds since the end of the one before (the
+    /// first: since the first rank began), length in
     /// microseconds, the number of the function that took most of the time, calls, and so on.
     nlohmann::ordered_json to_json() const;
 
@@ -34,11 +36,12 @@ class PageTimeline {
     };
     struct Row {
         int rank = 0;
+        double begin = 0;
         double wall = 0;
         uint64_t without_room = 0;
         std::vector<Block> blocks;
     };
-    void add(const RankTrace& rank, size_t most);
+    void add(const RankTrace& rank, double begin, size_t most);
     size_t number_of(const std::string& function);
     static std::vector<Block> joined(const std::vector<Block>& blocks, double seconds);
 

@@ -180,6 +180,7 @@ ordered_json forecast_json(const TraceForecast& forecast, const std::string& tab
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast) {
     std::vector<std::string> text = gains(analysis, forecast);
+    const auto percent = [&](Purpose purpose) { return 100 * share_of(analysis, purpose); };
     const MessageSums between = analysis.between_nodes();
     if (between.messages > 0) {
         text.push_back(
@@ -194,12 +195,13 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
                                    100 * static_cast<double>(analysis.repeated_between_nodes) /
                                        static_cast<double>(between.bytes)));
     }
-    text.push_back(fmt::format(
-        "{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
-        "exchanges, {:.2g} % in messages from point to point and in waiting, and "
-        "{:.2g} % in other collectives.",
-        trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(), analysis.wall,
-        100 * analysis.shares[0], 100 * analysis.shares[1], 100 * analysis.shares[2]));
+    text.push_back(
+        fmt::format("{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
+                    "exchanges, {:.2g} % in messages from point to point and in waiting, "
+                    "{:.2g} % in other collectives, and {:.2g} % in functions on files.",
+                    trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(),
+                    analysis.wall, percent(Purpose::exchange), percent(Purpose::message),
+                    percent(Purpose::other), percent(Purpose::file)));
     if (!trace.observes) {
         text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
                           "records those without it.");
@@ -255,7 +257,8 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
             {"shares",
              {{"exchanges", analysis.shares[0]},
               {"messages", analysis.shares[1]},
-              {"other_collectives", analysis.shares[2]}}},
+              {"other_collectives", analysis.shares[2]},
+              {"files", analysis.shares[3]}}},
             {"seconds_in_calls",
              {{"least", extreme(analysis.least_in_calls)},
               {"mean", analysis.mean_in_calls},
