@@ -155,16 +155,23 @@ std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs) {
     return candidates;
 }
 
-double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
-                         const Parameters& parameters) {
+double predicted_seconds(const NodeTraffic& traffic,
+                         const std::function<double(const PairTraffic&)>& seconds_of) {
     const auto all = [&](const std::vector<PairTraffic>& pairs) {
         double sum = 0;
         for (const PairTraffic& pair : pairs) {
-            sum += seconds_of_all_pairs(pair, strategy, parameters) / (pair.topology->nodes() - 1);
+            sum += seconds_of(pair) / (pair.topology->nodes() - 1);
         }
         return sum;
     };
     return std::max(all(traffic.outgoing), all(traffic.incoming));
+}
+
+double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
+                         const Parameters& parameters) {
+    return predicted_seconds(traffic, [&](const PairTraffic& pair) {
+        return seconds_of_all_pairs(pair, strategy, parameters);
+    });
 }
 
 double predicted_uniform_seconds(const Topology& topology, uint64_t bytes, const Strategy* strategy,

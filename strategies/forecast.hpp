@@ -4,6 +4,7 @@
 #include "strategies/plan.hpp"
 #include "strategies/strategy.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ std::vector<Candidate> forecast(const PairTraffic& pair, const Costs& costs);
 /// as MPI would send them.
 double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
                          const Parameters& parameters);
+
+/// The same in any other way. `seconds_of`: all exchanges of a node if each is like this pair's.
+double predicted_seconds(const NodeTraffic& traffic,
+                         const std::function<double(const PairTraffic&)>& seconds_of);
 
 /// The same for messages of `bytes` between all ranks, from the first two nodes: before any traffic
 /// is known.

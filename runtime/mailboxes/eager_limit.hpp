@@ -1,5 +1,7 @@
 #pragma once
 
+#include "strategies/containers.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -53,7 +55,7 @@ class EagerLimit {
     }
 
     /// To cut what is smaller would not pay.
-    static constexpr uint32_t least = 16 << 10;
+    static constexpr uint32_t least = containers::least_cut;
 
   private:
     static constexpr uint32_t enough = 4; ///< in a row, since any may be held up

@@ -4,6 +4,7 @@
 #include "runtime/mailboxes/tags.hpp"
 #include "runtime/memory/local_group.hpp"
 #include "runtime/progress/clock.hpp"
+#include "strategies/containers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,8 +18,6 @@ using namespace mailbox_messages;
 
 namespace {
 
-constexpr uint64_t most_cell_bytes = 32 << 10;
-constexpr uint64_t least_cell_bytes = 2 << 10;
 /// Ranks on other nodes for which this node has cells, where these are not of more nodes: each poll
 /// looks at all of their cells.
 constexpr int most_slots = 128;
@@ -106,19 +105,16 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
 /// All nodes have cells of the same size, whatever the number of ranks on them. `limit`: bytes.
 bool Mailboxes::create_memory(uint64_t limit) {
     const int others = topology_.nodes() - 1;
-    const uint64_t half = limit / 2; // for each direction
-    const uint64_t share = half / (static_cast<uint64_t>(others) * OutgoingCells::cells) / 64 * 64;
     const uint64_t most_ranks = static_cast<uint64_t>(topology_.most_ranks_on_a_node());
-    const uint64_t beside = container::overhead(most_ranks);
-    cell_bytes_ = static_cast<uint32_t>(std::min(share, most_cell_bytes));
-    if (cell_bytes_ < least_cell_bytes + beside) { return false; }
-    const auto collected = static_cast<uint32_t>((cell_bytes_ - beside) / 64 * 64);
-    most_bytes_ = collected / 4;
+    const auto cells = containers::cells_of(limit, others, container::overhead(most_ranks));
+    if (cells.bytes == 0) { return false; }
+    cell_bytes_ = static_cast<uint32_t>(cells.bytes);
+    most_bytes_ = cells.most_bytes();
     const int here = topology_.ranks_on(node_);
-    outgoing_cells_ = OutgoingCells(others, collected);
+    outgoing_cells_ = OutgoingCells(others, static_cast<uint32_t>(cells.collected));
     grants_ = Grants(others, here);
     const auto senders = static_cast<int>(rank_of_sender_.size());
-    const auto fitting = static_cast<int>(half / Grants::cells / cell_bytes_);
+    const auto fitting = static_cast<int>(limit / 2 / Grants::cells / cell_bytes_);
     const int slots = std::min({senders, std::max(others, most_slots), fitting});
     most_slots_of_a_node_ = std::max(1, slots / others);
     incoming_cells_ = IncomingCells(senders, slots, here, cell_bytes_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/mailboxes/known_containers.hpp"
+#include "strategies/containers.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +22,7 @@ namespace nodeaware {
 /// first.
 class OutgoingCells {
   public:
-    static constexpr uint32_t cells = 4; ///< for each other node
+    static constexpr uint32_t cells = containers::Cells::for_each_node;
 
     OutgoingCells(int nodes, uint32_t cell_bytes) : nodes_(nodes), capacity_(cell_bytes) {}
     uint64_t memory_bytes() const;

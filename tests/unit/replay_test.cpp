@@ -1,5 +1,6 @@
 #include "tools/nodeaware/replay/outcome.hpp"
 #include "tools/nodeaware/replay/patterns.hpp"
+#include "tools/nodeaware/trace/forecast.hpp"
 
 #include <gtest/gtest.h>
 
@@ -118,6 +119,33 @@ TEST(Replay, EveryStrategyIsPredictedWhereTheyDiffer) {
     }
 }
 
+TEST(Replay, MessagesThatAreTooLargeToTravelWithOthersArePredictedAsByMpi) {
+    Trace trace = trace_of_four();
+    Parameters limits = parameters();
+    limits.arena_bytes = 64 << 20;
+    for (ProtocolCosts& protocol : limits.costs.protocols) { protocol.latency = 1e-3; }
+    for (const uint64_t bytes : {100, 9000}) {
+        for (RankTrace& rank : trace.ranks) {
+            // To both ranks of the other node.
+            const int other = rank.rank < 2 ? 2 : 0;
+            const SizeClass size{14, 100, 100 * bytes};
+            rank.sends = {{0, other, {size}}, {0, other + 1, {size}}};
+        }
+        const Patterns patterns(trace, {});
+        const Pattern pattern = patterns.complete(find(patterns, of_messages, ranks).number);
+        const auto predictions = predict(pattern, trace.nodes, limits);
+        const auto messages = forecast_of_messages(trace, trace.nodes, limits);
+        ASSERT_EQ(predictions.size(), 2U);
+        EXPECT_DOUBLE_EQ(messages.native, 100 * predictions[0].seconds);
+        EXPECT_DOUBLE_EQ(messages.gathered, 100 * predictions[1].seconds);
+        if (bytes > 1000) {
+            EXPECT_DOUBLE_EQ(messages.gathered, messages.native);
+        } else {
+            EXPECT_LT(messages.gathered, 0.8 * messages.native);
+        }
+    }
+}
+
 TEST(Replay, AWinnerIsRightIfItTakesNoMoreThanATwentiethLonger) {
     Winners winners =
         winners_of({row("native", 5, 1), row("split", 3, 2.0), row("hybrid", 4, 2.1)});
@@ -156,8 +184,8 @@ TEST(Replay, ResultsAreFoundAmongWhateverIsPrinted) {
     EXPECT_FALSE(read_result("hello", number, measured));
     const std::string line = std::string("[1,0]<stdout>: ") + result_mark +
                              R"(7,"same_nodes":false,"result":{"operation":"alltoallv","forms":[
-        {"form":"native","us":{"median":30,"min":20,"max":40}},
-        {"form":"mpi","us":{"median":3,"min":2,"max":4}}],
+        {"form":"native","us":{"median":30,"min":20,"max":40},"late":2},
+        {"form":"mpi","us":{"median":3,"min":2,"max":4},"late":1}],
         "ratio":{"summary":{"median":10,"min":9,"max":11}},"wrong_bytes":5}})";
     ASSERT_TRUE(read_result(line, number, measured));
     EXPECT_EQ(number, 7);
@@ -166,6 +194,7 @@ TEST(Replay, ResultsAreFoundAmongWhateverIsPrinted) {
     EXPECT_DOUBLE_EQ(measured.strategy.most, 4e-6);
     EXPECT_DOUBLE_EQ(measured.times_native.least, 9);
     EXPECT_EQ(measured.wrong_bytes, 5);
+    EXPECT_EQ(measured.late_starts, 3);
     EXPECT_FALSE(measured.is_on_same_nodes);
     EXPECT_THROW(read_result(line.substr(0, 120), number, measured), std::runtime_error);
 }
@@ -173,13 +202,14 @@ TEST(Replay, ResultsAreFoundAmongWhateverIsPrinted) {
 TEST(Replay, OutcomesSayWhatWasWrong) {
     const Trace trace = trace_of_four();
     const Pattern pattern = Patterns(trace, {}).most_important(1).front();
-    const Measured measured{{2, 1, 3}, {1, 0.5, 2}, {2, 1.5, 3}, "neighbor_alltoallv", 4, true};
+    const Measured measured{{2, 1, 3}, {1, 0.5, 2}, {2, 1.5, 3}, "neighbor_alltoallv", 4, 7, true};
     const Outcome outcome =
         outcome_of(pattern, trace.nodes, {{"native", 5}, {"split", 3}}, {measured});
     EXPECT_EQ(outcome.messages, 2U); // from rank 1 to 2, and from 3 to 0
     EXPECT_EQ(outcome.bytes, 4000U);
     EXPECT_EQ(outcome.wrong_bytes, 4);
     EXPECT_NE(table_of(outcome, ranks).find("WRONG DATA: 4 bytes"), std::string::npos);
+    EXPECT_NE(table_of(outcome, ranks).find("7 late starts"), std::string::npos);
     EXPECT_EQ(to_json(outcome)["predicted_winner"], "split");
     EXPECT_EQ(summary_of({outcome}), "1 of 1 winners predicted right (within 5 %)");
 }

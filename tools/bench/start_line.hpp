@@ -14,7 +14,7 @@ class StartLine {
     };
     struct Start {
         double time;
-        bool late; // shared clock: the moment had passed when this rank knew of it
+        bool late; // shared clock: the moment had passed when this rank knew of it, or woke up
     };
 
     // `pause`: seconds from rank 0's announcement to the start.

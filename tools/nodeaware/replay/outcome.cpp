@@ -67,6 +67,11 @@ std::string verdict_of(const Outcome& outcome) {
     } else {
         text += winners.is_told_apart ? ": WRONG\n" : ": cannot be told, the ranges overlap\n";
     }
+    if (outcome.late_starts > 0) {
+        text += fmt::format("  {} late starts of ranks: they share processors with other work, or "
+                            "--shared-clock is too short; strategies may take less\n",
+                            outcome.late_starts);
+    }
     if (outcome.wrong_bytes > 0) {
         text += fmt::format("  WRONG DATA: {} bytes\n", outcome.wrong_bytes);
     }
@@ -100,6 +105,7 @@ Outcome outcome_of(const Pattern& pattern, const std::vector<int>& nodes,
                                 measured[i].times_native});
         outcome.operation = measured[i].operation;
         outcome.wrong_bytes += measured[i].wrong_bytes;
+        outcome.late_starts += measured[i].late_starts;
         outcome.is_on_same_nodes = outcome.is_on_same_nodes && measured[i].is_on_same_nodes;
     }
     return outcome;
@@ -167,6 +173,7 @@ ordered_json to_json(const Outcome& outcome) {
                          {"calls", pattern.calls},
                          {"seconds_in_trace", pattern.seconds},
                          {"wrong_bytes", outcome.wrong_bytes},
+                         {"late_starts", outcome.late_starts},
                          {"on_same_nodes", outcome.is_on_same_nodes},
                          {"predicted_winner", outcome.rows[winners.predicted.front()].strategy},
                          {"measured_winner", outcome.rows[winners.measured].strategy},
@@ -198,9 +205,11 @@ bool read_result(const std::string& line, int& pattern, Measured& measured) {
         measured.operation = result.at("operation").get<std::string>();
         measured.is_on_same_nodes = said.at("same_nodes").get<bool>();
         measured.wrong_bytes = result.at("wrong_bytes").get<int64_t>();
+        measured.late_starts = 0;
         for (const json& form : result.at("forms")) {
             (form.at("form") == "native" ? measured.native : measured.strategy) =
                 range_of(form.at("us"), microsecond);
+            measured.late_starts += form.at("late").get<int64_t>();
         }
         measured.times_native = range_of(result.at("ratio").at("summary"), 1);
     } catch (const json::exception& error) {

@@ -22,6 +22,7 @@ struct Measured {
     Range times_native;           ///< native : strategy of each repeat
     std::string operation;        ///< that was called
     int64_t wrong_bytes = 0;      ///< by either
+    int64_t late_starts = 0;      ///< of ranks, where all start by one clock
     bool is_on_same_nodes = true; ///< as the trace
 };
 
@@ -41,6 +42,7 @@ struct Outcome {
     std::string operation;
     std::vector<Row> rows; ///< native first
     int64_t wrong_bytes = 0;
+    int64_t late_starts = 0;
     bool is_on_same_nodes = true; ///< as the trace, for which was predicted
 };
 

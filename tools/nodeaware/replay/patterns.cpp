@@ -211,8 +211,9 @@ std::vector<Prediction> predict(const Pattern& pattern, const std::vector<int>& 
     traffic.gather();
     std::vector<Prediction> predictions = {{"native", traffic.predicted(nullptr, parameters)}};
     if (!is_blocking_exchange(pattern.operation)) {
-        // In containers: small ones together, large ones by themselves.
-        predictions.push_back({"gathered", traffic.predicted(find_strategy("hybrid"), parameters)});
+        const auto kind = pattern.operation == "p2p" ? containers::Kind::point_to_point
+                                                     : containers::Kind::nonblocking;
+        predictions.push_back({"gathered", traffic.predicted_in_containers(kind, parameters)});
         return predictions;
     }
     for (const Strategy& strategy : strategies()) {

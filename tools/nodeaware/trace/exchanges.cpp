@@ -105,6 +105,11 @@ std::string TracedExchange::function() const {
     return is_same ? first : "";
 }
 
+bool TracedExchange::is_nonblocking() const {
+    const std::string& name = patterns_.front()->function;
+    return name.starts_with("MPI_I") || name.find("_init") != std::string::npos;
+}
+
 bool TracedExchange::is_shared() const {
     return patterns_.front()->function.find("allgather") != std::string::npos;
 }

@@ -19,6 +19,8 @@ class TracedExchange {
     const std::vector<int>& members() const { return members_; }
     /// As "MPI_Alltoallv"; empty where the ranks name different ones.
     std::string function() const;
+    /// Nonblocking or persistent: travels alike by every strategy.
+    bool is_nonblocking() const;
     /// What a rank sends in it goes to several: one block for all.
     bool is_shared() const;
     double calls() const;   ///< of a rank

@@ -30,7 +30,11 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
         result.measured += exchange.seconds();
         result.native += often * traffic.predicted(nullptr, parameters);
         for (size_t i = 0; i < strategies().size(); ++i) {
-            result.strategies[i].seconds += often * traffic.predicted(&strategies()[i], parameters);
+            const double seconds =
+                exchange.is_nonblocking()
+                    ? traffic.predicted_in_containers(containers::Kind::nonblocking, parameters)
+                    : traffic.predicted(&strategies()[i], parameters);
+            result.strategies[i].seconds += often * seconds;
         }
     }
     result.calls = static_cast<uint64_t>(std::llround(calls));

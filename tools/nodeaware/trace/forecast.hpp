@@ -11,7 +11,7 @@ namespace nodeaware::tool {
 /// What messages from point to point are thought to take.
 struct MessagesForecast {
     double native = 0;     ///< seconds, every message by itself
-    double gathered = 0;   ///< as one between two nodes, but for large ones
+    double gathered = 0;   ///< small ones to the same node together
     uint64_t left_out = 0; ///< kinds of exchanges beyond those that are looked at
 };
 

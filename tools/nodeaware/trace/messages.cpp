@@ -8,7 +8,6 @@ MessagesForecast forecast_of_messages(const Trace& trace, const std::vector<int>
                                       const Parameters& parameters) {
     const std::vector<RepeatedMessages> kinds = repeated_messages(trace);
     MessagesForecast result;
-    const Strategy* const gathered = find_strategy("hybrid");
     for (size_t i = 0; i < kinds.size(); ++i) {
         TraceTraffic traffic(nodes);
         for (const RepeatedMessages::Message& message : kinds[i].messages) {
@@ -21,7 +20,8 @@ MessagesForecast forecast_of_messages(const Trace& trace, const std::vector<int>
         }
         traffic.gather();
         result.native += kinds[i].times() * traffic.predicted(nullptr, parameters);
-        result.gathered += kinds[i].times() * traffic.predicted(gathered, parameters);
+        result.gathered += kinds[i].times() * traffic.predicted_in_containers(
+                                                  containers::Kind::point_to_point, parameters);
     }
     return result;
 }

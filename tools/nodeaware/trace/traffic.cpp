@@ -1,5 +1,6 @@
 #include "tools/nodeaware/trace/traffic.hpp"
 
+#include "runtime/mailboxes/container.hpp"
 #include "strategies/forecast.hpp"
 
 #include <algorithm>
@@ -26,12 +27,26 @@ void TraceTraffic::gather() {
     }
 }
 
-double TraceTraffic::predicted(const Strategy* strategy, const Parameters& parameters) const {
+double TraceTraffic::most_of_nodes(const std::function<double(const NodeTraffic&)>& seconds) const {
     double most = 0;
-    for (const NodeTraffic& traffic : traffic_) {
-        most = std::max(most, predicted_seconds(traffic, strategy, parameters));
-    }
+    for (const NodeTraffic& traffic : traffic_) { most = std::max(most, seconds(traffic)); }
     return most;
+}
+
+double TraceTraffic::predicted(const Strategy* strategy, const Parameters& parameters) const {
+    return most_of_nodes([&](const NodeTraffic& traffic) {
+        return predicted_seconds(traffic, strategy, parameters);
+    });
+}
+
+double TraceTraffic::predicted_in_containers(containers::Kind kind,
+                                             const Parameters& parameters) const {
+    const auto ranks = static_cast<uint64_t>(topology_.most_ranks_on_a_node());
+    const auto cells = containers::cells_of(parameters.arena_bytes, topology_.nodes() - 1,
+                                            container::overhead(ranks));
+    return most_of_nodes([&](const NodeTraffic& traffic) {
+        return containers::predicted_seconds(traffic, kind, cells, parameters);
+    });
 }
 
 TraceTraffic traffic_of(const TracedExchange& exchange, const std::vector<int>& nodes) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "strategies/containers.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/traffic.hpp"
 #include "tools/nodeaware/trace/exchanges.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace nodeaware::tool {
@@ -22,8 +24,13 @@ class TraceTraffic {
     void gather();
     /// Seconds of the slowest node; nullptr: every message by itself, as MPI would send it.
     double predicted(const Strategy* strategy, const Parameters& parameters) const;
+    /// The same of what no strategy changes: messages from point to point and nonblocking exchanges
+    /// travel in containers. A job of as many nodes as these.
+    double predicted_in_containers(containers::Kind kind, const Parameters& parameters) const;
 
   private:
+    double most_of_nodes(const std::function<double(const NodeTraffic&)>& seconds) const;
+
     Topology topology_;
     std::vector<RankTraffic> lists_;
     std::vector<NodeTraffic> traffic_;
