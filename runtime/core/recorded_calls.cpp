@@ -124,10 +124,10 @@ class SameMemory {
     }
 
     /// As trace::Pattern has it.
-    std::vector<int> data() {
+    trace::Firsts data() {
         if (is_ascending_) { return {}; }
         std::sort(keys_.begin(), keys_.end());
-        std::vector<int> data(keys_.size());
+        trace::Firsts data(keys_.size());
         bool is_any = false;
         for (size_t i = 0; i < keys_.size(); ++i) {
             const auto& [place, count, type, number] = keys_[i];
@@ -136,7 +136,7 @@ class SameMemory {
             data[static_cast<size_t>(number)] =
                 is_same ? data[static_cast<size_t>(std::get<3>(keys_[i - 1]))] : number;
         }
-        return is_any ? data : std::vector<int>();
+        return is_any ? data : trace::Firsts();
     }
 
   private:
@@ -152,26 +152,51 @@ class SameMemory {
     std::vector<Key> keys_;
 };
 
-void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
-                 std::vector<Block>& list, SameMemory& memory) {
+/// Tells `visit` what each rank gets, if it gets anything: the rank, the block of the call, and its
+/// bytes.
+template <class Visit>
+void visit_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
+                  Visit visit) {
     BlockSizes sizes(arguments.is_in_place() ? arguments.received : arguments.sent);
-    const auto add = [&](int peer, int i) {
+    const auto look = [&](int peer, int i) {
         const uint64_t bytes = sizes.at(i);
-        if (bytes == 0 || peer == MPI_PROC_NULL) { return; }
-        list.push_back({peer, bytes});
-        memory.add(i);
+        if (bytes > 0 && peer != MPI_PROC_NULL) { visit(peer, i, bytes); }
     };
     if (arguments.is_with_neighbors) {
         const auto peers = recorded_communicators::destinations(comm, known);
-        for (size_t i = 0; i < peers.size(); ++i) { add(peers[i], static_cast<int>(i)); }
+        for (size_t i = 0; i < peers.size(); ++i) { look(peers[i], static_cast<int>(i)); }
         return;
     }
+    for (int peer = 0; peer < known.size; ++peer) { look(peer, peer); }
+}
+
+void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
+                 std::vector<Block>& list, SameMemory& memory) {
     const bool is_uniform = arguments.received.kind == Blocks::Kind::uniform;
-    if (is_uniform) { // MPI_PROC_NULL may have the same number
-        if (sizes.at(0) > 0) { list.push_back({Block::every_rank, sizes.at(0)}); }
+    if (is_uniform && !arguments.is_with_neighbors) { // MPI_PROC_NULL may have the same number
+        const Blocks& sent = arguments.is_in_place() ? arguments.received : arguments.sent;
+        const uint64_t bytes = BlockSizes(sent).at(0);
+        if (bytes > 0) { list.push_back({Block::every_rank, bytes}); }
         return;
     }
-    for (int peer = 0; peer < known.size; ++peer) { add(peer, peer); }
+    visit_blocks(arguments, comm, known, [&](int peer, int i, uint64_t bytes) {
+        list.push_back({peer, bytes});
+        memory.add(i);
+    });
+}
+
+/// Compares the blocks of a call, whose memory MPI has read, or still does. Empty: nothing can be
+/// said.
+trace::Firsts equal_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
+                           const trace::Firsts& data, uint64_t sample) {
+    try {
+        std::vector<trace::BlockBytes> blocks;
+        BlockReader reader(arguments.sent);
+        visit_blocks(arguments, comm, known, [&](int /*peer*/, int i, uint64_t bytes) {
+            blocks.push_back({reader.at(i).dense, bytes});
+        });
+        return trace::equal_blocks(blocks, data, sample);
+    } catch (const std::exception&) { return {}; } // and is not tried again
 }
 
 } // namespace
@@ -184,16 +209,27 @@ void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
         const Blocks& sent = arguments.is_in_place() ? arguments.received : arguments.sent;
         SameMemory memory(sent);
         if (trace::recorder->has_file()) { list_blocks(arguments, comm, known, blocks, memory); }
-        const std::vector<int> data = memory.data();
+        const trace::Firsts data = memory.data();
         const bool has_one_type = sent.kind != Blocks::Kind::typed && !blocks.empty();
         const uint64_t type_bytes = has_one_type ? bytes_of(sent.type) : 0;
         const trace::Call call = call_of(made, known.number, memory_of(sent.buffer));
+        // Not where what was sent has been overwritten, is not there yet, or is one block for all.
+        const bool can_be_read = call.memory == trace::Memory::host &&
+                                 arguments.sent.buffer != MPI_IN_PLACE &&
+                                 form != Form::persistent && sent.kind != Blocks::Kind::one;
         int pattern = Contents::no_pattern;
+        std::optional<uint64_t> sample;
         trace::recorder->record(made.end, [&](Contents& contents) {
             pattern =
                 contents.add_exchange(call, type_bytes, blocks, form == Form::persistent, data);
             if (form != Form::persistent) { contents.add_way(known.number, strategy); }
+            if (can_be_read) { sample = contents.next_sample(pattern); }
         });
+        if (sample) {
+            const auto firsts = equal_blocks(arguments, comm, known, data, *sample);
+            trace::recorder->record(
+                0, [&](Contents& contents) { contents.add_sample(pattern, firsts); });
+        }
         if (form == Form::persistent && request != nullptr) {
             persistent_requests().add(*request, {true, pattern, known.number, 0, 0, strategy});
         }

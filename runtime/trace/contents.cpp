@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace nodeaware::trace {
 
@@ -12,7 +13,7 @@ namespace {
 uint64_t number_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 uint64_t hash_of(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                 const std::vector<int>& data) {
+                 const Firsts& data) {
     uint64_t hash = mix(number_of(call.function), static_cast<uint64_t>(call.communicator));
     hash = mix(mix(hash, static_cast<uint64_t>(call.memory)), type_bytes);
     for (const Block& block : blocks) {
@@ -23,7 +24,7 @@ uint64_t hash_of(const Call& call, uint64_t type_bytes, const std::vector<Block>
 }
 
 bool is_alike(const Pattern& pattern, const Call& call, uint64_t type_bytes,
-              const std::vector<Block>& blocks, const std::vector<int>& data) {
+              const std::vector<Block>& blocks, const Firsts& data) {
     return pattern.function == call.function && pattern.communicator == call.communicator &&
            pattern.memory == call.memory && pattern.type_bytes == type_bytes &&
            pattern.blocks == blocks && pattern.data == data;
@@ -124,7 +125,7 @@ int Contents::add_communicator(const Communicator& communicator) {
 }
 
 int Contents::find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                           const std::vector<int>& data) {
+                           const Firsts& data) {
     if (call.communicator == no_communicator) { return no_pattern; }
     const uint64_t hash = hash_of(call, type_bytes, blocks, data);
     const auto [begin, end] = patterns_by_hash_.equal_range(hash);
@@ -144,7 +145,7 @@ int Contents::find_pattern(const Call& call, uint64_t type_bytes, const std::vec
 }
 
 int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                           bool is_persistent, const std::vector<int>& data) {
+                           bool is_persistent, const Firsts& data) {
     const bool is_known = call.communicator != no_communicator;
     const int size = is_known ? communicators_[static_cast<size_t>(call.communicator)].size : 0;
     const Sums sums = is_persistent ? Sums() : sums_of(blocks, size);
@@ -180,6 +181,45 @@ void Contents::add_to_sequence(int communicator, int pattern) {
     }
     ++sequence.runs.back().calls;
     ++patterns_[static_cast<size_t>(pattern)].made;
+}
+
+size_t Contents::blocks_of(const Pattern& pattern) const {
+    const bool is_to_all =
+        pattern.blocks.size() == 1 && pattern.blocks.front().peer == Block::every_rank;
+    if (!is_to_all) { return pattern.blocks.size(); }
+    return static_cast<size_t>(communicators_[static_cast<size_t>(pattern.communicator)].size);
+}
+
+std::optional<uint64_t> Contents::next_sample(int pattern) const {
+    if (pattern == no_pattern) { return std::nullopt; }
+    const Pattern& known = patterns_[static_cast<size_t>(pattern)];
+    const size_t blocks = blocks_of(known);
+    const bool is_due = known.next_sample != 0 && known.times.calls >= known.next_sample;
+    const bool has_room = known.samples > 0 || values_ < limits_.values;
+    const bool is_wanted = is_due && has_room && blocks > 1 && blocks <= most_blocks_in_sample;
+    return is_wanted ? std::optional(known.samples) : std::nullopt;
+}
+
+void Contents::add_sample(int pattern, const Firsts& firsts) {
+    Pattern& known = patterns_[static_cast<size_t>(pattern)];
+    if (known.next_sample == 0) { return; } // what another thread has added was the last
+    values_ -= known.values.size();
+    const bool has_room = values_ + firsts.size() <= limits_.values;
+    const bool is_known = has_room && firsts.size() == blocks_of(known);
+    known.samples = is_known ? known.samples + 1 : 0;
+    known.values = !is_known           ? Firsts()
+                   : known.samples > 1 ? common_classes(known.values, firsts)
+                                       : firsts;
+    if (are_all_apart(known.values, known.data)) { // so they stay
+        known.next_sample = 0;
+        known.values = {};
+        return;
+    }
+    values_ += known.values.size();
+    while (known.next_sample <= known.times.calls) {
+        known.next_sample =
+            std::exchange(known.sample_after, known.next_sample + known.sample_after);
+    }
 }
 
 Sums Contents::add_start(int pattern, Nanoseconds begin, Nanoseconds end) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "runtime/trace/values.hpp"
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,12 +24,13 @@ struct Limits {
     size_t sites = 8192;
     size_t sequence = 1 << 15; ///< runs, of all communicators
     size_t events = 8192;      ///< the first and the last, half of it each
+    size_t values = 1 << 18;   ///< blocks of which it is known whether they are equal
 
     /// Of what is summed up by communicator and function only.
     static Limits of_sums() {
         Limits limits;
         limits.patterns = limits.blocks = limits.connections = limits.size_classes = 0;
-        limits.sequence = limits.events = 0;
+        limits.sequence = limits.events = limits.values = 0;
         return limits;
     }
 };
@@ -122,9 +126,17 @@ struct Pattern {
     uint64_t type_bytes = 0; ///< of the datatype that is sent; 0: of several
     std::vector<Block> blocks;
     /// For each block the first one that is sent from the same memory; empty: all are from others.
-    std::vector<int> data;
+    Firsts data;
     uint64_t made = 0; ///< times that it is in the sequence of its communicator
     Times times;       ///< of exchanges: of a persistent one, its starts
+    /// For each block (for each rank, where one is for every rank) the first one with equal values
+    /// in all samples, be it from the same memory or not; empty: as `data` says.
+    Firsts values = {};
+    uint64_t samples = 0; ///< calls whose blocks have been compared
+    /// The next call that is to be, and the one after that: Fibonacci's numbers, for calls come in
+    /// cycles, as where two buffers take turns, and these miss no stage of a short one. 0: no more.
+    uint64_t next_sample = 1;
+    uint64_t sample_after = 2;
 };
 
 /// Messages to one rank of a communicator.
@@ -201,9 +213,14 @@ class Contents {
     /// A collective call, which sends `blocks`. Returns the number of its pattern, or no_pattern.
     /// A persistent one is only made here, and started later. `data`: see Pattern.
     int add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                     bool is_persistent = false, const std::vector<int>& data = {});
+                     bool is_persistent = false, const Firsts& data = {});
     /// An exchange on a communicator has gone by a strategy, or by MPI ("native"): a literal.
     void add_way(int communicator, std::string_view strategy);
+    /// If the blocks of the call that was added last are to be compared: how many of the pattern
+    /// have been.
+    std::optional<uint64_t> next_sample(int pattern) const;
+    /// What equal_blocks() says of them. What has been equal in all calls is so in this one, too.
+    void add_sample(int pattern, const Firsts& firsts);
     /// A call that sends a message to rank `peer` of its communicator.
     void add_send(const Call& call, int peer, uint64_t bytes);
     /// Any other call, which takes time. `is_event`: of interest for a timeline.
@@ -231,7 +248,9 @@ class Contents {
   private:
     /// Of the calls that are like this one; makes it where there is room.
     int find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                     const std::vector<int>& data);
+                     const Firsts& data);
+    /// That are compared in a call of the pattern.
+    size_t blocks_of(const Pattern& pattern) const;
     void add_to_sequence(int communicator, int pattern);
     void add_event(const Call& call, uint64_t bytes);
 
@@ -249,6 +268,7 @@ class Contents {
     std::vector<Event> events_;
     size_t next_event_ = 0; ///< of the second half, which is a ring
     size_t blocks_ = 0;
+    size_t values_ = 0;
     size_t runs_of_members_ = 0;
     size_t size_classes_ = 0;
     size_t runs_of_sequences_ = 0;

@@ -83,6 +83,8 @@ void add_patterns(Lines& lines, const Contents& contents) {
         ordered_json& to = line["to"] = ordered_json::array();
         for (const Block& block : pattern.blocks) { to.push_back({block.peer, block.bytes}); }
         if (!pattern.data.empty()) { line["data"] = pattern.data; }
+        if (!pattern.values.empty()) { line["values"] = pattern.values; }
+        if (pattern.samples > 0) { line["samples"] = pattern.samples; }
         lines.add(line);
     }
 }

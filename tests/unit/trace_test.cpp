@@ -180,12 +180,14 @@ TEST(Trace, FilesAreBounded) {
     Contents contents = with_world({}, 1 << 20);
     const Nanoseconds late = Nanoseconds{86400} * 365 * 1'000'000'000;
     std::vector<Block> blocks(100);
+    const Firsts equal(blocks.size(), most_blocks_in_sample - 1);
     for (uint64_t i = 0; i < 10000; ++i) {
         for (Block& block : blocks) {
             block.peer = static_cast<int>((1 << 20) - i % 1000);
             block.bytes = (uint64_t{1} << 40) + i;
         }
-        contents.add_exchange(call(0, late, late + 1), 1, blocks);
+        const int pattern = contents.add_exchange(call(0, late, late + 1), 1, blocks);
+        if (contents.next_sample(pattern)) { contents.add_sample(pattern, equal); }
         contents.add_exchange(call(0, late, late + 1), 1, {});
     }
     for (uint64_t i = 0; i < 100000; ++i) {
