@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
 namespace nodeaware::tool {
 
 namespace {
@@ -103,6 +107,57 @@ TEST(Repeated, AreTheSameBytesForSeveralRanksOfANode) {
     EXPECT_EQ(analysis.between_nodes().bytes, 3U * 40 + 3U * 20 + 28);
     EXPECT_EQ(analysis.repeated_between_nodes, 3U * 10 + 14);
     EXPECT_EQ(analyze(trace, {0, 1, 2, 3, 4, 5}).repeated_between_nodes, 0U);
+}
+
+/// An exchange of one call, whose blocks have been compared.
+void add_compared(trace::Contents& contents, const char* function,
+                  const std::vector<trace::Block>& blocks, const trace::Firsts& data,
+                  const trace::Firsts& values) {
+    const trace::Call call = {function, nullptr, 0, trace::Memory::host, 0, 1};
+    const int pattern = contents.add_exchange(call, 1, blocks, false, data);
+    ASSERT_TRUE(contents.next_sample(pattern));
+    contents.add_sample(pattern, values);
+}
+
+TEST(Repeated, OfEqualValuesAreThoseThatAreNotOfTheSameMemory) {
+    MadeUpTrace made_up({0, 0, 1, 1, 1, 2});
+    const std::vector<trace::Block> blocks = {{1, 10}, {2, 10}, {3, 10}, {4, 10}, {5, 10}};
+    // To node 1: the same bytes twice, and once more with equal values.
+    add_compared(made_up.rank(0), "MPI_Alltoallv", blocks, {0, 1, 1, 3, 4}, {0, 1, 1, 1, 4});
+    add_compared(made_up.rank(1), "MPI_Ialltoallv", blocks, {}, {0, 1, 2, 3, 1}); // other nodes
+    add_compared(made_up.rank(5), "MPI_Alltoall", {{trace::Block::every_rank, 100}}, {},
+                 {0, 0, 2, 2, 2, 5}); // 1 of 2 to node 0, 2 of 3 to node 1
+    made_up.write();
+    const Trace trace = read_trace(made_up.folder());
+    ASSERT_EQ(trace.complaints, std::vector<std::string>());
+    const TraceAnalysis analysis = analyze(trace, trace.nodes);
+    EXPECT_EQ(analysis.repeated_between_nodes, 10U);
+    EXPECT_EQ(analysis.equal_between_nodes, 10U + 300);
+    EXPECT_EQ(analyze(trace, {0, 1, 2, 3, 4, 5}).equal_between_nodes, 0U);
+    const std::vector<std::string> said = verdict(trace, analysis, TraceForecast());
+    EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& line) {
+        return line.starts_with("Another 53 % of the bytes between nodes go to several ranks");
+    })); // 310 of 40 + 40 + 500
+}
+
+TEST(Repeated, AreNotReadWhereTheyAreNoBlocksOfThePattern) {
+    for (const char* const wrong :
+         {"[0,1,5,3,4]", "[0,1,-1,3,4]", "[0,1,1,3]", "[0,1,1,3,\"4\"]"}) {
+        MadeUpTrace made_up({0, 0, 1, 1, 1});
+        add_compared(made_up.rank(0), "MPI_Alltoall", {{trace::Block::every_rank, 8}}, {},
+                     {0, 1, 1, 3, 4});
+        made_up.write();
+        std::ifstream file(made_up.path_of(0));
+        std::string text((std::istreambuf_iterator<char>(file)), {});
+        const std::string right = "[0,1,1,3,4]";
+        text.replace(text.find("\"values\":" + right) + 9, right.size(), wrong);
+        std::ofstream(made_up.path_of(0)) << text;
+        const Trace trace = read_trace(made_up.folder());
+        ASSERT_EQ(trace.complaints.size(), 1U) << wrong;
+        EXPECT_NE(trace.complaints.front().find("rank.0.jsonl:3: values: expected"),
+                  std::string::npos)
+            << trace.complaints.front();
+    }
 }
 
 TEST(Compare, SaysWhereNothingIsToBeSeen) {

@@ -21,7 +21,9 @@ class Sums {
         if (pattern.communicator < 0) { return; }
         const auto& members = rank.communicators[static_cast<size_t>(pattern.communicator)].members;
         MessageSums& between = analysis_.collective_between_nodes;
-        analysis_.repeated_between_nodes += pattern.calls * repeated_bytes(rank, pattern, nodes_);
+        const RepeatedBytes repeated = repeated_bytes(rank, pattern, nodes_);
+        analysis_.repeated_between_nodes += pattern.calls * repeated.from_same_memory;
+        analysis_.equal_between_nodes += pattern.calls * repeated.of_equal_values;
         for (const auto& [peer, bytes] : pattern.to) {
             const auto number = static_cast<int>(std::bit_width(bytes));
             const SizeClass part{number, pattern.calls, pattern.calls * bytes};

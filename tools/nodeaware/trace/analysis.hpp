@@ -41,6 +41,8 @@ struct TraceAnalysis {
     /// Bytes between nodes, in collectives, that another rank of that node gets from the same
     /// memory.
     uint64_t repeated_between_nodes = 0;
+    /// The same with equal values from other places, as far as the calls that were compared tell.
+    uint64_t equal_between_nodes = 0;
     MessageSums within_nodes;
     std::array<MessageSums, 65> between_nodes_by_size{}; ///< by class
     uint64_t receives = 0;
@@ -76,10 +78,14 @@ struct TraceAnalysis {
 /// `nodes`: of each rank.
 TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes);
 
-/// Bytes that one call of a pattern sends to other nodes and that another rank there gets from the
-/// same memory in the same call.
-uint64_t repeated_bytes(const RankTrace& rank, const TracedPattern& pattern,
-                        const std::vector<int>& nodes);
+/// Bytes that one call of a pattern sends to other nodes and that another rank there gets in the
+/// same call.
+struct RepeatedBytes {
+    uint64_t from_same_memory = 0;
+    uint64_t of_equal_values = 0; ///< from other memory
+};
+RepeatedBytes repeated_bytes(const RankTrace& rank, const TracedPattern& pattern,
+                             const std::vector<int>& nodes);
 
 /// In words, the answer first: would the library help?
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,

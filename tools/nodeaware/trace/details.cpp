@@ -83,14 +83,16 @@ void read_detail(const Line& line, const std::string& type, RankTrace& rank) {
     }
 }
 
-std::vector<int> read_data(const Line& line, size_t blocks) {
-    std::vector<int> data = line.integers("data");
+std::vector<int> read_firsts(const Line& line, const char* name, size_t blocks) {
+    std::vector<int> firsts = line.integers(name);
     const bool is_right =
-        data.size() == blocks && std::all_of(data.begin(), data.end(), [blocks](int first) {
+        firsts.size() == blocks && std::all_of(firsts.begin(), firsts.end(), [blocks](int first) {
             return first >= 0 && static_cast<size_t>(first) < blocks;
         });
-    if (!is_right) { line.complain("data: expected one of the blocks for each of them"); }
-    return data;
+    if (!is_right) {
+        line.complain(std::string(name) + ": expected one of the blocks for each of them");
+    }
+    return firsts;
 }
 
 void read_clock(const Line& line, RankTrace& rank) {

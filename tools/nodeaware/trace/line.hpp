@@ -121,8 +121,8 @@ class Line {
 /// Reads lines that not every command has a use for, and passes over those that it does not know.
 void read_detail(const Line& line, const std::string& type, RankTrace& rank);
 
-/// Of a pattern with so many blocks: TracedPattern::data.
-std::vector<int> read_data(const Line& line, size_t blocks);
+/// Of a pattern with so many blocks, for each of them one: TracedPattern::data and values.
+std::vector<int> read_firsts(const Line& line, const char* name, size_t blocks);
 
 /// Of the first line: whose times these are.
 void read_clock(const Line& line, RankTrace& rank);

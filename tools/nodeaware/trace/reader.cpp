@@ -126,6 +126,13 @@ void expect_peer(const Line& line, const RankTrace& rank, int communicator, int6
     }
 }
 
+/// Of which there are values: where one is for each rank, that many.
+size_t blocks_of(const RankTrace& rank, const TracedPattern& pattern) {
+    const bool is_to_all = pattern.to.size() == 1 && pattern.to.front().first < 0;
+    if (!is_to_all) { return pattern.to.size(); }
+    return rank.communicators[static_cast<size_t>(pattern.communicator)].members.size();
+}
+
 TracedPattern read_pattern(const Line& line, const RankTrace& rank) {
     TracedPattern pattern{line.text("function"), communicator_of(line, rank), line.count("made"),
                           line.count("calls"),   line.seconds("seconds"),     {}};
@@ -133,7 +140,10 @@ TracedPattern read_pattern(const Line& line, const RankTrace& rank) {
         expect_peer(line, rank, pattern.communicator, row[0]);
         pattern.to.emplace_back(static_cast<int>(row[0]), static_cast<uint64_t>(row[1]));
     }
-    if (line.has("data")) { pattern.data = read_data(line, pattern.to.size()); }
+    if (line.has("data")) { pattern.data = read_firsts(line, "data", pattern.to.size()); }
+    if (line.has("values")) {
+        pattern.values = read_firsts(line, "values", blocks_of(rank, pattern));
+    }
     return pattern;
 }
 

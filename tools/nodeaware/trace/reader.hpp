@@ -42,6 +42,9 @@ struct TracedPattern {
     std::vector<std::pair<int, uint64_t>> to; ///< rank (-1: each) and bytes
     /// For each of these the first that is sent from the same memory; empty: all are from others.
     std::vector<int> data = {};
+    /// For each of these (for each rank, where one is for each) the first that had equal values in
+    /// all calls that were compared; empty: as `data` says.
+    std::vector<int> values = {};
 };
 
 struct TracedSends {

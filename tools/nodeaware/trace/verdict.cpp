@@ -11,6 +11,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
+constexpr double little_part = 0.01; ///< of the bytes
 constexpr double little_gain = 1.1;  ///< models are not better than that
 
 double gain_of(double native, double best) { return best > 0 ? native / best : 1; }
@@ -115,6 +116,24 @@ std::string nodes_text(const Trace& trace, const TraceAnalysis& analysis) {
            (analysis.nodes == 1 ? "node" : "nodes");
 }
 
+void add_repeated(const TraceAnalysis& analysis, std::vector<std::string>& text) {
+    if (analysis.between_nodes().bytes == 0) { return; }
+    const auto all = static_cast<double>(analysis.between_nodes().bytes);
+    const double repeated = static_cast<double>(analysis.repeated_between_nodes) / all;
+    const double equal = static_cast<double>(analysis.equal_between_nodes) / all;
+    if (repeated > 0) {
+        text.push_back(fmt::format("{:.2g} % of the bytes between nodes are the same bytes sent to "
+                                   "several ranks of a node.",
+                                   100 * repeated));
+    }
+    if (equal >= little_part) {
+        text.push_back(fmt::format(
+            "{}{:.0f} % of the bytes between nodes go to several ranks of a node with equal values "
+            "from different places in memory, as hashes of samples tell.",
+            repeated > 0 ? "Another " : "", 100 * equal));
+    }
+}
+
 ordered_json places_of(const std::vector<SourcePlace>& places) {
     ordered_json list = ordered_json::array();
     for (const SourcePlace& place : places) {
@@ -189,12 +208,7 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
                         100 * small_part(analysis), between.messages,
                         analysis.messages_between_nodes.messages));
     }
-    if (analysis.repeated_between_nodes > 0 && between.bytes > 0) {
-        text.push_back(fmt::format("{:.2g} % of the bytes between nodes are the same bytes sent to "
-                                   "several ranks of a node.",
-                                   100 * static_cast<double>(analysis.repeated_between_nodes) /
-                                       static_cast<double>(between.bytes)));
-    }
+    add_repeated(analysis, text);
     text.push_back(
         fmt::format("{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
                     "exchanges, {:.2g} % in messages from point to point and in waiting, "
@@ -267,6 +281,7 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
              {{"collective", sums_of(analysis.collective_between_nodes)},
               {"point_to_point", sums_of(analysis.messages_between_nodes)},
               {"repeated_bytes", analysis.repeated_between_nodes},
+              {"equal_bytes", analysis.equal_between_nodes},
               {"sizes", sizes_of(analysis)}}},
             {"within_nodes", sums_of(analysis.within_nodes)},
             {"receives", analysis.receives},
