@@ -203,20 +203,17 @@ std::optional<uint64_t> Contents::next_sample(int pattern) const {
 void Contents::add_sample(int pattern, const Firsts& firsts) {
     Pattern& known = patterns_[static_cast<size_t>(pattern)];
     if (known.next_sample == 0) { return; } // what another thread has added was the last
-    values_ -= known.values.size();
-    const bool has_room = values_ + firsts.size() <= limits_.values;
+    const size_t of_others = values_ - known.values.size();
+    const bool has_room = of_others + firsts.size() <= limits_.values;
     const bool is_known = has_room && firsts.size() == blocks_of(known);
+    const bool is_more = is_known && known.samples > 0;
+    Firsts values = is_more ? common_classes(known.values, firsts) : firsts;
+    const bool goes_on = is_known && !are_all_apart(values, known.data); // else they stay so
     known.samples = is_known ? known.samples + 1 : 0;
-    known.values = !is_known           ? Firsts()
-                   : known.samples > 1 ? common_classes(known.values, firsts)
-                                       : firsts;
-    if (are_all_apart(known.values, known.data)) { // so they stay
-        known.next_sample = 0;
-        known.values = {};
-        return;
-    }
-    values_ += known.values.size();
-    while (known.next_sample <= known.times.calls) {
+    known.values = goes_on ? std::move(values) : Firsts();
+    values_ = of_others + known.values.size();
+    if (!goes_on) { known.next_sample = 0; }
+    while (goes_on && known.next_sample <= known.times.calls) {
         known.next_sample =
             std::exchange(known.sample_after, known.next_sample + known.sample_after);
     }
