@@ -1,12 +1,11 @@
 #include "runtime/core/recorded_calls.hpp"
 
 #include "runtime/core/recorded_communicators.hpp"
+#include "runtime/core/recorded_requests.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/memory.hpp"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <tuple>
 
@@ -17,45 +16,6 @@ namespace {
 using recorded_communicators::Known;
 using trace::Block;
 using trace::Contents;
-
-/// What the start of a persistent request means.
-struct Persistent {
-    bool is_exchange = false;
-    int pattern = Contents::no_pattern; ///< of an exchange
-    int communicator = trace::no_communicator;
-    int peer = 0;
-    uint64_t bytes = 0;
-    std::string_view strategy; ///< of an exchange
-};
-
-/// Persistent requests of exchanges and sends. What is beyond the limit is not followed.
-class PersistentRequests {
-  public:
-    void add(MPI_Request request, const Persistent& persistent) {
-        constexpr size_t most = 16384;
-        const std::lock_guard guard(mutex_);
-        if (known_.size() < most) { known_.insert_or_assign(request, persistent); }
-    }
-    void forget(MPI_Request request) {
-        const std::lock_guard guard(mutex_);
-        known_.erase(request);
-    }
-    std::optional<Persistent> find(MPI_Request request) {
-        const std::lock_guard guard(mutex_);
-        const auto found = known_.find(request);
-        return found == known_.end() ? std::nullopt : std::optional(found->second);
-    }
-
-  private:
-    std::mutex mutex_;
-    std::map<MPI_Request, Persistent> known_;
-};
-
-/// Never destroyed: programs call MPI_Finalize also after destructors have run.
-PersistentRequests& persistent_requests() {
-    static auto* const requests = new PersistentRequests;
-    return *requests;
-}
 
 trace::Memory memory_of(const void* address) {
     device::look_for_driver();
@@ -230,8 +190,10 @@ void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
             trace::recorder->record(
                 0, [&](Contents& contents) { contents.add_sample(pattern, firsts); });
         }
-        if (form == Form::persistent && request != nullptr) {
-            persistent_requests().add(*request, {true, pattern, known.number, 0, 0, strategy});
+        if (request != nullptr) {
+            const bool is_persistent = form == Form::persistent;
+            recorded_requests::add(*request,
+                                   {true, is_persistent, pattern, known.number, 0, 0, strategy});
         }
     });
 }
@@ -249,8 +211,8 @@ void send(const Made& made, const Buffer& buffer, int peer, MPI_Comm comm,
             is_message ? contents.add_send(call, peer, bytes) : contents.add_call(call);
         });
         if (persistent != nullptr && peer != MPI_PROC_NULL) {
-            persistent_requests().add(*persistent,
-                                      {false, Contents::no_pattern, number, peer, bytes, {}});
+            recorded_requests::add(*persistent,
+                                   {false, true, Contents::no_pattern, number, peer, bytes, {}});
         }
     });
 }
@@ -287,7 +249,7 @@ void start(const Made& made, int count, const MPI_Request* requests) {
     trace::Sums sent;
     trace::recorder->record(made.end, [&](Contents& contents) {
         for (int i = 0; requests != nullptr && i < count; ++i) {
-            const auto found = persistent_requests().find(requests[i]);
+            const auto found = recorded_requests::find(requests[i]);
             if (!found) { continue; }
             trace::Sums sums{1, found->bytes};
             if (found->is_exchange) {
@@ -304,6 +266,12 @@ void start(const Made& made, int count, const MPI_Request* requests) {
     });
 }
 
-void forget(MPI_Request request) { persistent_requests().forget(request); }
+void waiting(const Made& made, const std::vector<int>& patterns, bool is_event) {
+    const trace::Call call = call_of(made, trace::no_communicator, trace::Memory::unknown);
+    trace::recorder->record(made.end, [&](Contents& contents) {
+        contents.add_call(call, is_event);
+        contents.add_waiting(patterns, made.end - made.begin);
+    });
+}
 
 } // namespace nodeaware::recorded_calls

@@ -4,6 +4,7 @@
 #include "runtime/trace/recorder.hpp"
 
 #include <string_view>
+#include <vector>
 
 /// What calls of the application come to in the trace. They have been accepted by MPI. What fails
 /// here is lost: nothing is thrown.
@@ -17,8 +18,8 @@ struct Made {
     trace::Nanoseconds end;
 };
 
-/// `strategy`: by which it went, or "native"; a literal. `request`: of a persistent exchange that
-/// has been made.
+/// `strategy`: by which it went, or "native"; a literal. `request`: of an exchange that
+/// has begun, or of a persistent one that has been made.
 void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
               const ExchangeArguments& arguments, Form form, const MPI_Request* request);
 
@@ -39,7 +40,7 @@ void other(const Made& made, bool is_event);
 void collective(const Made& made, MPI_Comm comm);
 
 void start(const Made& made, int count, const MPI_Request* requests);
-/// Of a persistent request that is no more.
-void forget(MPI_Request request);
+/// A call that has waited for exchanges of these patterns.
+void waiting(const Made& made, const std::vector<int>& patterns, bool is_event);
 
 } // namespace nodeaware::recorded_calls

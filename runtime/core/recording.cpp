@@ -3,6 +3,7 @@
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/recorded_calls.hpp"
 #include "runtime/core/recorded_communicators.hpp"
+#include "runtime/core/recorded_requests.hpp"
 #include "runtime/progress/activity.hpp"
 
 #include <string_view>
@@ -15,6 +16,7 @@ namespace nodeaware {
 namespace {
 
 using recorded_calls::Made;
+using recorded_requests::Awaited;
 using trace::Nanoseconds;
 
 abi::Core plain;
@@ -105,6 +107,7 @@ bool exchange(const char* function, bool (*hook)(int*, Arguments...), int* resul
     }
     (std::make_index_sequence<count>());
     call.arguments.is_with_neighbors = name.find("eighbor") != std::string_view::npos;
+    if constexpr (form == Form::nonblocking) { call.request = native(std::get<count>(all)); }
     if constexpr (form == Form::persistent) { call.request = native(std::get<count + 1>(all)); }
     trace::told_strategy = {};
     if (hook(result, arguments...)) {
@@ -226,6 +229,25 @@ void note_requests(const Made& made, int count, abi::MPI_Request* requests) {
     recorded_calls::start(made, count, native(requests));
 }
 
+// Of the requests that a call is to complete those of exchanges.
+
+Awaited awaited_by(abi::MPI_Request* request) { return {1, native(request)}; }
+template <class... Arguments> Awaited awaited_by(abi::MPI_Request* request, Arguments... /*more*/) {
+    return {1, native(request)};
+}
+template <class... Arguments>
+Awaited awaited_by(int count, abi::MPI_Request* requests, Arguments... /*more*/) {
+    return {count, native(requests)};
+}
+template <class... Arguments>
+Awaited awaited_by(abi::MPI_Request /*request*/, Arguments... /*more*/) {
+    return {};
+}
+
+constexpr bool completes(std::string_view name) {
+    return name.starts_with("Wait") || name.starts_with("Test");
+}
+
 // Functions that the core has no other part in.
 
 int64_t call_begins() { return is_on() ? static_cast<int64_t>(time_now()) : 0; }
@@ -265,8 +287,15 @@ namespace {
     int(*mpi_##name) parameters = nullptr;                                                         \
     int name parameters {                                                                          \
         const Nanoseconds begin = is_on() ? time_now() : 0;                                        \
+        Awaited awaited;                                                                           \
+        if constexpr (completes(#name)) { awaited = awaited_by(NODEAWARE_LIST arguments); }        \
         const int result = (sees_requests() ? plain.name : mpi_##name)arguments;                   \
-        if (is_on() && result == MPI_SUCCESS) {                                                    \
+        if (!is_on()) { return result; }                                                           \
+        const std::vector<int> patterns = awaited.done();                                          \
+        if (result == MPI_SUCCESS && !patterns.empty()) {                                          \
+            recorded_calls::waiting(made("MPI_" #name " of exchanges", begin), patterns,           \
+                                    !only_looks(#name));                                           \
+        } else if (result == MPI_SUCCESS) {                                                        \
             note_requests(made("MPI_" #name, begin), NODEAWARE_LIST arguments);                    \
         }                                                                                          \
         return result;                                                                             \
@@ -278,7 +307,7 @@ namespace {
 int free_request(MPI_Request* request) {
     const auto handle = request == nullptr ? ::MPI_Request() : *native(request);
     const int result = Request_free(request);
-    if (request != nullptr && result == MPI_SUCCESS) { recorded_calls::forget(handle); }
+    if (request != nullptr && result == MPI_SUCCESS) { recorded_requests::forget(handle); }
     return result;
 }
 

@@ -139,7 +139,7 @@ int Contents::find_pattern(const Call& call, uint64_t type_bytes, const std::vec
     const int number = static_cast<int>(patterns_.size());
     blocks_ += room;
     patterns_.push_back(
-        {call.function, call.communicator, call.memory, type_bytes, blocks, data, 0, {}});
+        {call.function, call.communicator, call.memory, type_bytes, blocks, data, 0, {}, 0});
     patterns_by_hash_.emplace(hash, number);
     return number;
 }
@@ -160,6 +160,13 @@ int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vec
     if (!is_persistent) { patterns_[static_cast<size_t>(number)].times.add(call.begin, call.end); }
     add_to_sequence(call.communicator, number);
     return number;
+}
+
+void Contents::add_waiting(const std::vector<int>& patterns, Nanoseconds time) {
+    for (const int pattern : patterns) {
+        if (pattern == no_pattern) { continue; }
+        patterns_[static_cast<size_t>(pattern)].waited += time / patterns.size();
+    }
 }
 
 void Contents::add_way(int communicator, std::string_view strategy) {

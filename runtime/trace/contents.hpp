@@ -127,8 +127,9 @@ struct Pattern {
     std::vector<Block> blocks;
     /// For each block the first one that is sent from the same memory; empty: all are from others.
     Firsts data;
-    uint64_t made = 0; ///< times that it is in the sequence of its communicator
-    Times times;       ///< of exchanges: of a persistent one, its starts
+    uint64_t made = 0;      ///< times that it is in the sequence of its communicator
+    Times times;            ///< of exchanges: of a persistent one, its starts
+    Nanoseconds waited = 0; ///< in functions that complete them
     /// For each block (for each rank, where one is for every rank) the first one with equal values
     /// in all samples, be it from the same memory or not; empty: as `data` says.
     Firsts values = {};
@@ -221,6 +222,8 @@ class Contents {
     std::optional<uint64_t> next_sample(int pattern) const;
     /// What equal_blocks() says of them. What has been equal in all calls is so in this one, too.
     void add_sample(int pattern, const Firsts& firsts);
+    /// A call that completes exchanges has taken so long.
+    void add_waiting(const std::vector<int>& patterns, Nanoseconds time);
     /// A call that sends a message to rank `peer` of its communicator.
     void add_send(const Call& call, int peer, uint64_t bytes);
     /// Any other call, which takes time. `is_event`: of interest for a timeline.

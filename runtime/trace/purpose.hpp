@@ -16,7 +16,7 @@ constexpr Purpose purpose_of(std::string_view function) {
         return function.find(part) != std::string_view::npos;
     };
     if (function.starts_with("MPI_File_")) { return Purpose::file; }
-    if (has("lltoall") || has("eighbor")) { return Purpose::exchange; }
+    if (has("lltoall") || has("eighbor") || has("of exchanges")) { return Purpose::exchange; }
     for (const std::string_view part :
          {"send", "Send", "ecv", "robe", "Wait", "Test", "Start", "Request", "Cancel"}) {
         if (has(part)) { return Purpose::message; }

@@ -80,6 +80,7 @@ void add_patterns(Lines& lines, const Contents& contents) {
                              {"type_bytes", pattern.type_bytes},
                              {"made", pattern.made}};
         add_times(line, pattern.times);
+        if (pattern.waited > 0) { line["waited"] = seconds_of(pattern.waited); }
         ordered_json& to = line["to"] = ordered_json::array();
         for (const Block& block : pattern.blocks) { to.push_back({block.peer, block.bytes}); }
         if (!pattern.data.empty()) { line["data"] = pattern.data; }

@@ -1,6 +1,7 @@
 #include "runtime/trace/contents.hpp"
 #include "runtime/trace/file.hpp"
 #include "runtime/trace/modules.hpp"
+#include "runtime/trace/purpose.hpp"
 #include "runtime/trace/text.hpp"
 
 #include <gtest/gtest.h>
@@ -66,6 +67,37 @@ TEST(Trace, CallsThatSendOtherMemoryAreOtherPatterns) {
     EXPECT_EQ(contents.add_exchange(call(0, 0, 1), 8, some, false, {0, 0}), 1);
     EXPECT_NE(text(contents).find("\"data\":[0,0]"), std::string::npos);
     EXPECT_EQ(contents.patterns().size(), 2U);
+}
+
+TEST(Trace, FunctionsAreForOnePurpose) {
+    for (const char* const name :
+         {"MPI_Alltoallv_init", "MPI_Ineighbor_allgather", "MPI_Waitall of exchanges"}) {
+        EXPECT_EQ(purpose_of(name), Purpose::exchange) << name;
+    }
+    for (const char* const name :
+         {"MPI_Irsend", "MPI_Mrecv", "MPI_Improbe", "MPI_Waitsome", "MPI_Testany", "MPI_Startall",
+          "MPI_Sendrecv", "MPI_Cancel", "MPI_Request_free"}) {
+        EXPECT_EQ(purpose_of(name), Purpose::message) << name;
+    }
+    for (const char* const name :
+         {"MPI_Win_test", "MPI_Win_start", "MPI_Win_wait", "MPI_Reduce_scatter", "MPI_Comm_accept",
+          "MPI_Buffer_detach", "MPI_Comm_spawn", "MPI_Intercomm_create", "blocking collective"}) {
+        EXPECT_EQ(purpose_of(name), Purpose::other) << name;
+    }
+    EXPECT_EQ(purpose_of("MPI_File_write_at_all_begin"), Purpose::file);
+}
+
+TEST(Trace, WaitingIsOfThePatternsWaitedFor) {
+    Contents contents;
+    const int comm = contents.add_communicator({0, 4, false, {{0, 1, 4}}, ""});
+    Call call;
+    call.function = "MPI_Ialltoallv";
+    call.communicator = comm;
+    const int first = contents.add_exchange(call, 4, {{1, 8}});
+    const int second = contents.add_exchange(call, 4, {{2, 8}});
+    contents.add_waiting({first, second, first, Contents::no_pattern}, 400);
+    EXPECT_EQ(contents.patterns()[static_cast<size_t>(first)].waited, 200U);
+    EXPECT_EQ(contents.patterns()[static_cast<size_t>(second)].waited, 100U);
 }
 
 TEST(Trace, PersistentExchangesCountWhenTheyStart) {

@@ -34,6 +34,6 @@ export const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "
 
 /// What a function is for, as the command tells them apart.
 export const purposeOf = (name) => [
-  [/^MPI_File_/, "file"], [/lltoall|eighbor/, "exchange"],
+  [/^MPI_File_/, "file"], [/lltoall|eighbor|of exchanges/, "exchange"],
   [/send|Send|ecv|robe|Wait|Test|Start|Request|Cancel/, "message"], [/^/, "other"],
 ].find(([names]) => names.test(name))[1];

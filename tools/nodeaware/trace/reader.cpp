@@ -129,13 +129,14 @@ void expect_peer(const Line& line, const RankTrace& rank, int communicator, int6
 /// Of which there are values: where one is for each rank, that many.
 size_t blocks_of(const RankTrace& rank, const TracedPattern& pattern) {
     const bool is_to_all = pattern.to.size() == 1 && pattern.to.front().first < 0;
-    if (!is_to_all) { return pattern.to.size(); }
+    if (!is_to_all || pattern.communicator < 0) { return pattern.to.size(); }
     return rank.communicators[static_cast<size_t>(pattern.communicator)].members.size();
 }
 
 TracedPattern read_pattern(const Line& line, const RankTrace& rank) {
     TracedPattern pattern{line.text("function"), communicator_of(line, rank), line.count("made"),
                           line.count("calls"),   line.seconds("seconds"),     {}};
+    if (line.has("waited")) { pattern.seconds += line.seconds("waited"); }
     for (const auto& row : line.rows("to", 2)) {
         expect_peer(line, rank, pattern.communicator, row[0]);
         pattern.to.emplace_back(static_cast<int>(row[0]), static_cast<uint64_t>(row[1]));
