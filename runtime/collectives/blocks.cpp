@@ -17,10 +17,7 @@ UserMemory BlockReader::at(int i) {
     auto* const address =
         reinterpret_cast<void*>(reinterpret_cast<intptr_t>(blocks_.buffer) + offset_of(i));
     const UserMemory memory = user_memory(address, count, type_, place_ ? &*place_ : nullptr);
-    // All blocks lie in one piece of memory, so the driver is asked once. But programs give
-    // displacements in bytes from anywhere to anywhere.
-    const bool is_one_piece = blocks_.kind != Blocks::Kind::typed && blocks_.buffer != MPI_BOTTOM;
-    if (is_one_piece && !place_ && memory.bytes > 0) { place_ = memory.place; }
+    if (is_one_piece() && !place_ && memory.bytes > 0) { place_ = memory.place; }
     return memory;
 }
 

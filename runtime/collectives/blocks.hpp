@@ -57,13 +57,22 @@ struct Blocks {
 /// The memory of one block after the other, in a call that MPI would accept.
 class BlockReader {
   public:
-    explicit BlockReader(const Blocks& blocks) : blocks_(blocks) {}
+    /// `place`: of the buffer, if that is known.
+    explicit BlockReader(const Blocks& blocks, const std::optional<device::Place>& place = {})
+        : blocks_(blocks) {
+        if (is_one_piece()) { place_ = place; }
+    }
 
     /// The i-th block; what it has in bytes may be 0. Throws MpiError.
     UserMemory at(int i);
 
   private:
     MPI_Count offset_of(int i) const;
+    /// All blocks lie in one piece of memory, so the driver is asked once. But programs give
+    /// displacements in bytes from anywhere to anywhere.
+    bool is_one_piece() const {
+        return blocks_.kind != Blocks::Kind::typed && blocks_.buffer != MPI_BOTTOM;
+    }
 
     const Blocks& blocks_;
     Datatype type_;                      ///< of the block before: they are often all alike

@@ -145,13 +145,13 @@ void list_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known&
     });
 }
 
-/// Compares the blocks of a call, whose memory MPI has read, or still does. Empty: nothing can be
-/// said.
+/// Compares the blocks of a call that sends from the host: MPI has read them, or still does. Empty:
+/// nothing can be said.
 trace::Firsts equal_blocks(const ExchangeArguments& arguments, MPI_Comm comm, const Known& known,
                            const trace::Firsts& data, uint64_t sample) {
     try {
         std::vector<trace::BlockBytes> blocks;
-        BlockReader reader(arguments.sent);
+        BlockReader reader(arguments.sent, device::Place());
         visit_blocks(arguments, comm, known, [&](int /*peer*/, int i, uint64_t bytes) {
             blocks.push_back({reader.at(i).dense, bytes});
         });
