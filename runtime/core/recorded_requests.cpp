@@ -14,28 +14,32 @@ class Requests {
         constexpr size_t most = 16384;
         const std::lock_guard guard(mutex_);
         if (known_.size() >= most) { return; }
-        known_.insert_or_assign(request, known);
-        count();
+        erase(request);
+        known_.emplace(request, known);
+        exchanges_ += known.is_exchange ? 1 : 0;
     }
     void forget(MPI_Request request) {
         const std::lock_guard guard(mutex_);
-        known_.erase(request);
-        count();
+        erase(request);
     }
     std::optional<Known> find(MPI_Request request) {
-        if (!is_any_.load(std::memory_order_relaxed)) { return std::nullopt; }
         const std::lock_guard guard(mutex_);
         const auto found = known_.find(request);
         return found == known_.end() ? std::nullopt : std::optional(found->second);
     }
-    bool is_any() const { return is_any_.load(std::memory_order_relaxed); }
+    bool has_exchanges() const { return exchanges_.load(std::memory_order_relaxed) > 0; }
 
   private:
-    void count() { is_any_.store(!known_.empty(), std::memory_order_relaxed); }
+    void erase(MPI_Request request) {
+        const auto found = known_.find(request);
+        if (found == known_.end()) { return; }
+        exchanges_ -= found->second.is_exchange ? 1 : 0;
+        known_.erase(found);
+    }
 
     std::mutex mutex_;
     std::map<MPI_Request, Known> known_;
-    std::atomic<bool> is_any_{false}; ///< most programs have none, and wait often
+    std::atomic<int> exchanges_{0}; ///< of these; most programs have none, and wait often
 };
 
 /// Never destroyed: programs call MPI_Finalize also after destructors have run.
@@ -51,7 +55,7 @@ void forget(MPI_Request request) { all().forget(request); }
 std::optional<Known> find(MPI_Request request) { return all().find(request); }
 
 Awaited::Awaited(int count, const MPI_Request* requests) : requests_(requests) {
-    if (requests == nullptr || !all().is_any()) { return; }
+    if (requests == nullptr || !all().has_exchanges()) { return; }
     try {
         for (int i = 0; i < count; ++i) {
             const auto known = find(requests[i]);
