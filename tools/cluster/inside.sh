@@ -176,16 +176,18 @@ inside_launch() {
 
 # Process 1 of a job: DIRECTORY SECONDS COMMAND... When it ends, all ranks end.
 inside_job() {
-    local directory=$1 limit=$2 mpirun timer='' ended='' status=0
+    local directory=$1 limit=$2 mpirun is_late=no status=0
     shift 2
     mount -t proc proc /proc
     choose_process_numbers
     cd "$directory" || die "no folder $directory on the node"
     TMPDIR=$folder/tmp "$@" <&0 &
     mpirun=$!
-    if ((limit > 0)); then sleep "$limit" & timer=$!; fi
-    wait -n -p ended "$mpirun" $timer || status=$?
-    [[ $ended != "$timer" ]] && exit "$status"
+    # Not by waiting for either: bash may miss the one that has ended before it begins to wait.
+    trap 'is_late=yes' USR1
+    if ((limit > 0)); then (sleep "$limit" && kill -USR1 $$) & fi
+    wait "$mpirun" || status=$?
+    [[ $is_late = no ]] && exit "$status"
     say "the job has not ended after $limit seconds; this is where its ranks are:"
     report_ranks >&2
     exit 124
