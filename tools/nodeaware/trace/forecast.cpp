@@ -25,9 +25,10 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
             continue;
         }
         traffic.gather();
-        const double often = exchange.calls();
+        const double part = part_of_ranks(exchange.members(), nodes.size());
+        const double often = part * exchange.calls();
         calls += often;
-        result.measured += exchange.seconds();
+        result.measured += part * exchange.seconds();
         result.native += often * traffic.predicted(nullptr, parameters);
         for (size_t i = 0; i < strategies().size(); ++i) {
             const double seconds =
@@ -37,7 +38,9 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
             result.strategies[i].seconds += often * seconds;
         }
     }
-    result.calls = static_cast<uint64_t>(std::llround(calls));
+    // At least one where any could be put together.
+    result.calls =
+        calls > 0 ? std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(calls))) : 0;
     std::stable_sort(result.strategies.begin(), result.strategies.end(),
                      [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     return result;

@@ -21,8 +21,10 @@ struct TraceForecast {
     static constexpr size_t most_kinds = 256;
 
     MessagesForecast messages;
-    uint64_t calls = 0;  ///< of a rank, of those that could be put together from all its ranks
-    double measured = 0; ///< seconds in them, mean of the ranks
+    /// Of those that could be put together from all their ranks; like the seconds the mean of all
+    /// ranks of the job.
+    uint64_t calls = 0;
+    double measured = 0; ///< seconds in them
     double native = 0;   ///< predicted: every message by itself
     struct Row {
         std::string strategy;

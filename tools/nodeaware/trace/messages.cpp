@@ -19,9 +19,10 @@ MessagesForecast forecast_of_messages(const Trace& trace, const std::vector<int>
             continue;
         }
         traffic.gather();
-        result.native += kinds[i].times() * traffic.predicted(nullptr, parameters);
-        result.gathered += kinds[i].times() * traffic.predicted_in_containers(
-                                                  containers::Kind::point_to_point, parameters);
+        const double often = kinds[i].times() * part_of_ranks(kinds[i].members, nodes.size());
+        result.native += often * traffic.predicted(nullptr, parameters);
+        result.gathered +=
+            often * traffic.predicted_in_containers(containers::Kind::point_to_point, parameters);
     }
     return result;
 }

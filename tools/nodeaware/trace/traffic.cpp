@@ -49,6 +49,10 @@ double TraceTraffic::predicted_in_containers(containers::Kind kind,
     });
 }
 
+double part_of_ranks(const std::vector<int>& members, size_t ranks) {
+    return std::min(1.0, static_cast<double>(members.size()) / static_cast<double>(ranks));
+}
+
 TraceTraffic traffic_of(const TracedExchange& exchange, const std::vector<int>& nodes) {
     std::vector<int> list;
     list.reserve(exchange.members().size());

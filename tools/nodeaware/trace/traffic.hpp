@@ -38,6 +38,10 @@ class TraceTraffic {
     bool crosses_nodes_ = false;
 };
 
+/// What a time of these members of a communicator comes to in the mean of all ranks of the job:
+/// those of communicators that have no rank in common pass side by side.
+double part_of_ranks(const std::vector<int>& members, size_t ranks);
+
 /// The messages of an exchange, not yet gathered. `nodes`: of each rank of MPI_COMM_WORLD.
 TraceTraffic traffic_of(const TracedExchange& exchange, const std::vector<int>& nodes);
 
