@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <cstring>
+#include <link.h>
 #include <sys/stat.h>
 
 namespace nodeaware::tool {
@@ -29,6 +32,49 @@ Trace with_site(const std::string& site, const std::string& build_id = "") {
 }
 
 const TracedSite& site_of(const Trace& trace) { return trace.ranks.front().sites.front(); }
+
+struct Symbol {
+    std::string name;
+    int type;
+    int section;
+    uint64_t address;
+    uint64_t size;
+};
+
+template <class Value> std::string bytes_of(const Value& value) {
+    return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+/// A file that has symbols and nothing else, as far as can be read from a stripped library.
+std::string elf_of(const std::vector<Symbol>& symbols) {
+    std::string names(1, '\0');
+    std::string table;
+    for (const Symbol& symbol : symbols) {
+        ElfW(Sym) entry = {};
+        entry.st_name = static_cast<uint32_t>(names.size());
+        entry.st_info = static_cast<unsigned char>(symbol.type);
+        entry.st_shndx = static_cast<uint16_t>(symbol.section);
+        entry.st_value = symbol.address;
+        entry.st_size = symbol.size;
+        names += symbol.name + '\0';
+        table += bytes_of(entry);
+    }
+    ElfW(Ehdr) header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+    header.e_shentsize = sizeof(ElfW(Shdr));
+    header.e_shnum = 2;
+    header.e_shoff = sizeof header;
+    std::array<ElfW(Shdr), 2> sections = {};
+    sections[0].sh_type = SHT_DYNSYM;
+    sections[0].sh_link = 1;
+    sections[0].sh_offset = sizeof header + sizeof sections;
+    sections[0].sh_size = table.size();
+    sections[1].sh_type = SHT_STRTAB;
+    sections[1].sh_offset = sections[0].sh_offset + table.size();
+    sections[1].sh_size = names.size();
+    return bytes_of(header) + bytes_of(sections) + table + names;
+}
 
 bool has_tool() { return std::system("addr2line --version >/dev/null 2>&1") == 0; }
 
@@ -98,6 +144,27 @@ TEST(Places, OfToolsThatSayAnything) {
         ASSERT_EQ(read.size(), 2U);
         EXPECT_TRUE(read[0].empty() || read[0].front().file.empty()) << said;
     }
+}
+
+TEST(Places, AreInFunctionsThatReachThatFar) {
+    const std::vector<Symbol> symbols = {{"small", STT_FUNC, 1, 0x9430, 21},
+                                         {"alias@V1", STT_FUNC, 1, 0x9430, 16},
+                                         {"sizeless", STT_FUNC, 1, 0x9800, 0},
+                                         {"elsewhere", STT_FUNC, SHN_UNDEF, 0x9900, 99},
+                                         {"data", STT_OBJECT, 1, 0x9900, 999}};
+    const std::string path = testing::TempDir() + "nodeaware-elf-" + std::to_string(getpid());
+    const std::string bytes = elf_of(symbols);
+    std::ofstream(path, std::ios::binary) << bytes;
+    using List = std::vector<std::string>;
+    EXPECT_EQ(
+        functions_at(path, {0x99ac, 0x9430, 0x942f, 0x9444, 0x9445, 0x9430, 0x9801}),
+        (std::vector<List>{{}, {"small", "alias"}, {}, {"small"}, {}, {"small", "alias"}, {}}));
+    for (const size_t left : {bytes.size() - 1, sizeof(ElfW(Ehdr)), size_t{0}}) {
+        std::filesystem::resize_file(path, left);
+        EXPECT_EQ(functions_at(path, {0x9430}), (std::vector<List>{{}})) << left;
+    }
+    unlink(path.c_str());
+    EXPECT_EQ(functions_at(path, {0x9430}), (std::vector<List>{{}}));
 }
 
 TEST(Places, HaveShortNames) {

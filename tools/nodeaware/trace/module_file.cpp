@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits>
 #include <link.h>
+#include <map>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -42,18 +43,48 @@ class File {
     int64_t changed_ = 0;
 };
 
+bool read_header(const File& file, ElfW(Ehdr) & header) {
+    const unsigned char word = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+    return file.is_right() && file.read(0, &header, sizeof header) &&
+           std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == word;
+}
+
+/// Nothing where they are not there.
+template <class Entry>
+std::vector<Entry> read_entries(const File& file, uint64_t offset, size_t count) {
+    constexpr size_t most_bytes = size_t{1} << 28;
+    if (count > most_bytes / sizeof(Entry)) { return {}; }
+    std::vector<Entry> entries(count);
+    const bool is_there = file.read(offset, entries.data(), count * sizeof(Entry));
+    return is_there ? entries : std::vector<Entry>();
+}
+
 std::vector<ElfW(Phdr)> segments_of(const File& file) {
     ElfW(Ehdr) header;
-    const unsigned char word = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
-    const bool is_elf = file.is_right() && file.read(0, &header, sizeof header) &&
-                        std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                        header.e_ident[EI_CLASS] == word &&
-                        header.e_phentsize == sizeof(ElfW(Phdr));
-    if (!is_elf) { return {}; }
-    std::vector<ElfW(Phdr)> segments(header.e_phnum);
-    const bool is_there =
-        file.read(header.e_phoff, segments.data(), segments.size() * sizeof segments.front());
-    return is_there ? segments : std::vector<ElfW(Phdr)>();
+    const bool is_right = read_header(file, header) && header.e_phentsize == sizeof(ElfW(Phdr));
+    if (!is_right) { return {}; }
+    return read_entries<ElfW(Phdr)>(file, header.e_phoff, header.e_phnum);
+}
+
+std::vector<ElfW(Shdr)> sections_of(const File& file) {
+    ElfW(Ehdr) header;
+    const bool is_right = read_header(file, header) && header.e_shentsize == sizeof(ElfW(Shdr));
+    if (!is_right) { return {}; }
+    return read_entries<ElfW(Shdr)>(file, header.e_shoff, header.e_shnum);
+}
+
+bool is_function(const ElfW(Sym) & symbol) {
+    const int type = symbol.st_info & 0xf; // as ELF64_ST_TYPE, which is the same for both sizes
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF &&
+           symbol.st_size > 0;
+}
+
+/// Without its version.
+std::string name_in(const std::vector<char>& names, size_t at) {
+    if (at >= names.size()) { return {}; }
+    const auto begin = names.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::string name(begin, std::find(begin, names.end(), '\0'));
+    return name.substr(0, name.find('@'));
 }
 
 size_t padded(size_t bytes) { return (bytes + 3) / 4 * 4; }
@@ -101,6 +132,31 @@ std::optional<ModuleFile> read_module_file(const std::string& path) {
     }
     if (module.base == std::numeric_limits<uint64_t>::max()) { return std::nullopt; }
     return module;
+}
+
+std::vector<std::vector<std::string>> functions_at(const std::string& path,
+                                                   const std::vector<uint64_t>& addresses) {
+    std::vector<std::vector<std::string>> functions(addresses.size());
+    std::multimap<uint64_t, size_t> order;
+    for (size_t i = 0; i < addresses.size(); ++i) { order.emplace(addresses[i], i); }
+    const File file(path);
+    const std::vector<ElfW(Shdr)> sections = sections_of(file);
+    for (const ElfW(Shdr) & table : sections) {
+        const bool is_table = table.sh_type == SHT_SYMTAB || table.sh_type == SHT_DYNSYM;
+        if (!is_table || table.sh_link >= sections.size()) { continue; }
+        const ElfW(Shdr)& text = sections[table.sh_link];
+        const auto names = read_entries<char>(file, text.sh_offset, text.sh_size);
+        for (const ElfW(Sym) & symbol :
+             read_entries<ElfW(Sym)>(file, table.sh_offset, table.sh_size / sizeof(ElfW(Sym)))) {
+            if (!is_function(symbol)) { continue; }
+            for (auto at = order.lower_bound(symbol.st_value);
+                 at != order.end() && at->first - symbol.st_value < symbol.st_size; ++at) {
+                const std::string name = name_in(names, symbol.st_name);
+                if (!name.empty()) { functions[at->second].push_back(name); }
+            }
+        }
+    }
+    return functions;
 }
 
 } // namespace nodeaware::tool

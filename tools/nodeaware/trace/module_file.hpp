@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nodeaware::tool {
 
@@ -16,5 +17,10 @@ struct ModuleFile {
 /// Reads its headers only. Nothing if it is not there, no regular file, or not an ELF file of this
 /// machine's word size.
 std::optional<ModuleFile> read_module_file(const std::string& path);
+
+/// For each address the functions that it lies in, by the symbol tables of the file: as they are
+/// there, none without a size, and several where they share their code.
+std::vector<std::vector<std::string>> functions_at(const std::string& path,
+                                                   const std::vector<uint64_t>& addresses);
 
 } // namespace nodeaware::tool

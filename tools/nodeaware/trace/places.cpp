@@ -3,10 +3,14 @@
 #include "tools/nodeaware/trace/line_tool.hpp"
 #include "tools/nodeaware/trace/module_file.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
+#include <cxxabi.h>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -55,6 +59,26 @@ bool is_the_same(const ModuleFile& file, const std::string& build_id, int64_t be
     return file.changed < begin;
 }
 
+std::string demangled(const std::string& name) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(
+        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+    return status == 0 && text ? text.get() : name;
+}
+
+/// Without debug information tools name the last symbol before an address, whatever lies there.
+void check_function(std::vector<SourcePlace>& places, const std::vector<std::string>& functions) {
+    const bool has_line = std::any_of(places.begin(), places.end(),
+                                      [](const SourcePlace& place) { return !place.file.empty(); });
+    if (places.empty() || has_line) { return; }
+    const std::string& said = places.front().function;
+    for (const std::string& function : functions) {
+        if (said == function || said == demangled(function)) { return; }
+    }
+    places.clear();
+    if (!functions.empty()) { places.push_back({demangled(functions.front()), "", 0}); }
+}
+
 void find(const Module& module, Offsets& offsets, int64_t begin, Clock::time_point until) {
     const auto file = read_module_file(module.first);
     if (!file || !is_the_same(*file, module.second, begin)) { return; }
@@ -62,8 +86,12 @@ void find(const Module& module, Offsets& offsets, int64_t begin, Clock::time_poi
     // What is returned to comes after the call, and may belong to another line.
     for (const auto& [offset, places] : offsets) { addresses.push_back(file->base + offset - 1); }
     auto found = ask_line_tool(module.first, addresses, until);
-    auto next = found.begin();
-    for (auto& [offset, places] : offsets) { places = std::move(*next++); }
+    const auto functions = functions_at(module.first, addresses);
+    size_t next = 0;
+    for (auto& [offset, places] : offsets) {
+        check_function(found[next], functions[next]);
+        places = std::move(found[next++]);
+    }
 }
 
 /// A function without its arguments, and without the name of what has none.
