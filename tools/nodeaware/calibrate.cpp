@@ -4,6 +4,7 @@
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/user_table.hpp"
@@ -191,9 +192,9 @@ void add_calibrate_command(CLI::App& app) {
     add("--max-bytes", arguments->settings.max_bytes, "Largest message")
         ->check(CLI::Range(size_t{65536}, size_t{1} << 28));
     add("--repeats", arguments->settings.repeats, "Repeats of each measurement, at most")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--time-limit", arguments->settings.time_limit, "Seconds for all measurements, about")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     command->add_flag("--quick", arguments->settings.quick, "Fewer sizes and repeats");
     command->add_flag_callback(
         "--no-gpu", [arguments] { arguments->settings.gpu = false; }, "Do not look for a GPU");

@@ -2,6 +2,7 @@
 
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tuning/table_file.hpp"
 
 #include <algorithm>
@@ -115,11 +116,11 @@ void add_fit_command(CLI::App& app) {
     add("--most-injecting", arguments->options.most_injecting,
         "Processes of a node up to which the injection limit is fitted (0: half of all)");
     add("--ranks-per-socket", arguments->layout.ranks_per_socket, "Of the ping-pong ranks")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--ranks-per-node", arguments->layout.ranks_per_node, "Of the ping-pong ranks")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--element-bytes", arguments->layout.element_bytes, "Unit of the sizes in the files")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--mpi", arguments->fingerprint.mpi, "MPI that was measured, for the table");
     add("--host-model", arguments->fingerprint.host_model, "Machine that was measured");
     add("--date", arguments->fingerprint.date, "Day of the measurement (default: today)");

@@ -2,6 +2,7 @@
 #include "tools/models/scenario.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/node_aware_models.hpp"
 #include "tuning/table_file.hpp"
@@ -170,26 +171,26 @@ void add_parameters(CLI::App& command, Table6Input& input) {
         return command.add_option(name, value, text)->capture_default_str();
     };
     add("--s-proc", input.s_proc, "Most bytes that one process (GPU) sends")
-        ->check(CLI::NonNegativeNumber);
-    add("--s-node", input.s_node, "Most bytes that one node sends")->check(CLI::NonNegativeNumber);
+        ->check(non_negative_number());
+    add("--s-node", input.s_node, "Most bytes that one node sends")->check(non_negative_number());
     add("--s-node-node", input.s_node_node, "Most bytes between two nodes")
-        ->check(CLI::NonNegativeNumber);
+        ->check(non_negative_number());
     add("--m-proc-node", input.m_proc_node, "Most nodes that one process sends to")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--m-node-node", input.m_node_node, "Most messages between two nodes")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
     add("--m-proc", input.m_proc,
         "Messages of the busiest process in standard communication (0: as --m-proc-node)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(non_negative_number());
     add("--gps", input.gps,
         "GPUs per socket (of --kernel: by default half those of a node that the table names)")
-        ->check(CLI::PositiveNumber);
-    add("--pps", input.pps, "Processes per socket")->check(CLI::PositiveNumber);
+        ->check(positive_number());
+    add("--pps", input.pps, "Processes per socket")->check(positive_number());
     add("--ppn", input.ppn,
         "Processes per node (also of --explain, and of --kernel, there by default those that the "
         "table names)")
-        ->check(CLI::PositiveNumber);
-    add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(CLI::PositiveNumber);
+        ->check(positive_number());
+    add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(positive_number());
 }
 
 void add_pattern(CLI::App& command, Arguments& arguments) {
@@ -207,11 +208,11 @@ void add_pattern(CLI::App& command, Arguments& arguments) {
                     "Messages of each process to other nodes, dealt out evenly over their "
                     "processes (0: one to each)")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber)
+        ->check(non_negative_number())
         ->needs(explain);
     command.add_option("--bytes", pattern.bytes, "Bytes of each message")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->needs(explain);
     command
         .add_option("--memory", pattern.memory,

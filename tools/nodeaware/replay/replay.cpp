@@ -1,5 +1,6 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/replay/job.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/costs_of.hpp"
@@ -248,7 +249,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
     command
         .add_option("--most", arguments.most,
                     "So many patterns, those with most seconds in the trace first")
-        ->check(CLI::PositiveNumber)
+        ->check(positive_whole_number())
         ->capture_default_str();
     command.add_option("--model", arguments.model,
                        "Model table to predict by, a published one or a file (default: the job's)");
@@ -267,7 +268,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
     command
         .add_option("--warmup", arguments.warmup,
                     "Calls before the first repeat; messages from point to point: at least 20")
-        ->check(CLI::NonNegativeNumber)
+        ->check(non_negative_number())
         ->capture_default_str();
     command.add_option("--shared-clock", arguments.shared_clock_ms,
                        "As in exchange_bench, for ranks on one machine (ms)");

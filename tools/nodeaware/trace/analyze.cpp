@@ -1,5 +1,6 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/trace/analysis.hpp"
 #include "tools/nodeaware/trace/compare.hpp"
@@ -178,7 +179,7 @@ void add_analyze_command(CLI::App& app) {
     command
         ->add_option("--ppn", arguments->ppn,
                      "As if the nodes had so many ranks, one after the other")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_whole_number());
     CLI::Option* const config =
         command->add_option("--write-config", arguments->config,
                             "Write the settings that are thought best to this file, for "

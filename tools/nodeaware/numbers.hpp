@@ -1,0 +1,43 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <string>
+
+namespace nodeaware::tool {
+
+/// Checks of options, which say in words what was expected: those of CLI11 write out the largest
+/// number that there is.
+inline CLI::Validator positive_number() {
+    return CLI::Validator(
+        [](std::string& text) {
+            return std::strtod(text.c_str(), nullptr) > 0
+                       ? std::string()
+                       : "expected a number greater than 0, found " + text;
+        },
+        "POSITIVE");
+}
+
+inline CLI::Validator non_negative_number() {
+    return CLI::Validator(
+        [](std::string& text) {
+            char* end = nullptr;
+            const bool is_right = std::strtod(text.c_str(), &end) >= 0 && end != text.c_str();
+            return is_right ? std::string()
+                            : "expected 0 or a number greater than 0, found " + text;
+        },
+        "NONNEGATIVE");
+}
+
+inline CLI::Validator positive_whole_number() {
+    return CLI::Validator(
+        [](std::string& text) {
+            const bool is_right = text.find_first_not_of("0123456789") == std::string::npos &&
+                                  text.find_first_not_of('0') != std::string::npos;
+            return is_right ? std::string() : "expected a positive whole number, found " + text;
+        },
+        "POSITIVE");
+}
+
+} // namespace nodeaware::tool
