@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace nodeaware::tool {
 
 namespace {
@@ -23,7 +25,128 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes) {
     return forecast_of(trace, nodes, parameters);
 }
 
+bool says(const std::vector<std::string>& verdict, const std::string& words) {
+    return std::any_of(verdict.begin(), verdict.end(), [&words](const std::string& line) {
+        return line.find(words) != std::string::npos;
+    });
+}
+
+/// Two nodes of two ranks, which spend a third of the time in exchanges, and a third in messages.
+struct Subject {
+    Subject() {
+        MadeUpTrace made_up({0, 0, 1, 1});
+        for (int rank = 0; rank < 4; ++rank) {
+            trace::Contents& contents = made_up.rank(static_cast<size_t>(rank));
+            const int peer = (rank + 2) % 4;
+            contents.add_exchange(call("MPI_Alltoallv", 0, 300 * ms), 1, {{peer, 1000}});
+            contents.add_send(call("MPI_Send", 0, 300 * ms), peer, 1000);
+        }
+        made_up.write(900 * ms);
+        trace = read_trace(made_up.folder());
+        analysis = analyze(trace, trace.nodes);
+        forecast.calls = 1;
+        forecast.measured = 0.3;
+        forecast.native = 0.2;
+        forecast.strategies = {{"three_step", 0.1}};
+        forecast.messages = {0.9, 0.1, 0};
+    }
+    std::vector<std::string> verdict() const { return tool::verdict(trace, analysis, forecast); }
+    std::string config() const { return recommended_config(trace, analysis, forecast); }
+
+    Trace trace;
+    TraceAnalysis analysis;
+    TraceForecast forecast;
+};
+
 } // namespace
+
+TEST(Verdict, GainsAreThoseOfTheWholeRun) {
+    Subject subject;
+    const auto said = subject.verdict();
+    // A third of the time at twice the speed: 1 / (1 - 1/3 * 1/2).
+    EXPECT_TRUE(said.at(0).starts_with("three_step is predicted to make the collective exchanges "
+                                       "2.0 times as fast; they take 33 % of the time, so the "
+                                       "whole run would be at most 1.20 times as fast."))
+        << said[0];
+    EXPECT_TRUE(said.at(1).ends_with("33 % of the time, so the whole run would be at most 1.42 "
+                                     "times as fast."))
+        << said[1];
+}
+
+TEST(Verdict, SaysWhereTheTableIsFarFromWhatWasMeasured) {
+    Subject subject;
+    const std::string far = "may be far from what is gained";
+    EXPECT_FALSE(says(subject.verdict(), far));
+    subject.forecast.native = 0.0003;
+    subject.forecast.strategies = {{"three_step", 0.0003}};
+    subject.forecast.messages = {0.1, 0.1, 0};
+    const auto said = subject.verdict();
+    EXPECT_TRUE(said.at(0).starts_with("The collective exchanges took 0.3 s, but 0.0003 s by the "
+                                       "model table"))
+        << said[0];
+    EXPECT_NE(said[0].find("ranks wait in them for others"), std::string::npos);
+    EXPECT_NE(said[0].find("`nodeaware calibrate`"), std::string::npos);
+    EXPECT_TRUE(says(said, "No gain expected from the collective exchanges"));
+    EXPECT_NE(subject.config().find("STRATEGY = auto\n"), std::string::npos);
+    Subject slow;
+    slow.forecast.native = 30;
+    EXPECT_TRUE(slow.verdict().at(0).ends_with(
+        "gained: the table is of another machine (`nodeaware calibrate` measures one)."));
+    Subject trifling;
+    trifling.forecast.measured = 0.005;
+    trifling.forecast.native = 0.0001;
+    EXPECT_FALSE(says(trifling.verdict(), far));
+}
+
+TEST(Verdict, ComparesTheTableOnlyWithWhatItIsOf) {
+    const std::string far = "may be far from what is gained";
+    Subject subject;
+    subject.forecast.native = 0.0003;
+    subject.forecast.has_nonblocking = true;
+    EXPECT_FALSE(says(subject.verdict(), far));
+    subject.forecast.has_nonblocking = false;
+    subject.forecast.is_of_its_nodes = false;
+    EXPECT_FALSE(says(subject.verdict(), far));
+    subject.forecast.is_of_its_nodes = true;
+    subject.trace.observes = false;
+    EXPECT_TRUE(says(subject.verdict(), far));
+    subject.trace.ranks[1].ways = {{"alltoallv", "three_step", "rerouted", 1, 1, 1}};
+    EXPECT_FALSE(says(subject.verdict(), far));
+}
+
+TEST(Verdict, OfAJobThatWasEndedBeforeItCameToAnythingIsThatNothingCanBeSaid) {
+    Subject subject;
+    subject.trace.is_complete = false;
+    EXPECT_TRUE(says(subject.verdict(), "The job did not come to its end: what follows"));
+    subject.analysis.collective_between_nodes = {};
+    subject.analysis.messages_between_nodes = {};
+    const auto said = subject.verdict();
+    EXPECT_TRUE(said.at(0).starts_with("The job did not come to its end, and no messages"));
+    EXPECT_FALSE(says(said, "No gain expected"));
+    EXPECT_FALSE(says(said, "what follows is what it had recorded"));
+    EXPECT_EQ(subject.config().find("DISABLE"), std::string::npos);
+    subject.trace.is_complete = true;
+    EXPECT_TRUE(says(subject.verdict(), "No gain expected, because no messages between nodes"));
+}
+
+TEST(Verdict, TheTableThatWasAskedForIsASetting) {
+    const Subject subject;
+    const std::string config =
+        recommended_config(subject.trace, subject.analysis, subject.forecast, "/a/table.json");
+    EXPECT_TRUE(config.ends_with("STRATEGY = auto\nMODEL = /a/table.json\n")) << config;
+    EXPECT_TRUE(subject.config().ends_with("STRATEGY = auto\n"));
+}
+
+TEST(Analysis, OthersWaitForARankThatIsInCallsForFarLess) {
+    TraceAnalysis analysis;
+    EXPECT_FALSE(analysis.least_stands_out());
+    analysis.wall = 10;
+    analysis.mean_in_calls = 5;
+    analysis.least_in_calls = {3, 4.97};
+    EXPECT_FALSE(analysis.least_stands_out());
+    analysis.least_in_calls = {3, 4.4};
+    EXPECT_TRUE(analysis.least_stands_out());
+}
 
 TEST(Forecast, TimesOfCommunicatorsSideBySideAreTheMeanOfTheRanks) {
     MadeUpTrace both({0, 0, 1, 1});

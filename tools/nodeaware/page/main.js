@@ -121,9 +121,9 @@ const timeTable = (caption, heading, key, rows, leftOut) => {
 };
 
 const showTimes = () => {
-  const { least, most, mean } = report.seconds_in_calls;
+  const { least, most, mean, others_wait_for_least: others } = report.seconds_in_calls;
   section("times", "Where the time goes",
-    note(`Seconds of all ranks together. In calls a rank is ${seconds(mean)} on average; rank ${most.rank} longest, ${seconds(most.seconds)}; rank ${least.rank} shortest, ${seconds(least.seconds)}: the others wait for it most.`),
+    note(`Seconds of all ranks together. In calls a rank is ${seconds(mean)} on average; rank ${most.rank} longest, ${seconds(most.seconds)}; rank ${least.rank} shortest, ${seconds(least.seconds)}${others ? ": the others wait for it most" : ""}.`),
     timeTable("By function", "Function", "function", data.functions, data.left_out.functions),
     timeTable("By communicator", "Communicator of", "ranks", report.communicators, report.left_out.communicators),
     timeTable("By place in the program", "Place", "site", report.sites, report.left_out.sites),

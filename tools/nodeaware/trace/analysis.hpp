@@ -56,6 +56,11 @@ struct TraceAnalysis {
     Extreme least_in_calls;
     Extreme most_in_calls;
     double mean_in_calls = 0;
+    /// Whether it is for so much less that this is worth a thought.
+    bool least_stands_out() const {
+        constexpr double much = 0.05; // of the time of the run
+        return mean_in_calls - least_in_calls.seconds >= much * wall && wall > 0;
+    }
 
     struct Row {
         std::string what; ///< ranks of a communicator, or FUNCTION at SITE
@@ -91,9 +96,10 @@ RepeatedBytes repeated_bytes(const RankTrace& rank, const TracedPattern& pattern
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast);
 
-/// The settings that are thought best, as a file for NODEAWARE_CONFIG.
+/// The settings that are thought best, as a file for NODEAWARE_CONFIG. `model`: as NODEAWARE_MODEL,
+/// if another table was asked for than the job's, by which the job would choose otherwise.
 std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis,
-                               const TraceForecast& forecast);
+                               const TraceForecast& forecast, const std::string& model = "");
 
 /// All of it; `table`: the name of the model table.
 nlohmann::ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 namespace nodeaware::tool {
@@ -98,12 +99,12 @@ void print(const ordered_json& report) {
         std::printf("%s\n", line.get<std::string>().c_str());
     }
     const ordered_json& in_calls = report["seconds_in_calls"];
-    std::printf(
-        "\nSeconds in calls: mean %.6f, most %.6f (rank %d), least %.6f (rank %d, which the "
-        "others wait for most)\n",
-        in_calls["mean"].get<double>(), in_calls["most"]["seconds"].get<double>(),
-        in_calls["most"]["rank"].get<int>(), in_calls["least"]["seconds"].get<double>(),
-        in_calls["least"]["rank"].get<int>());
+    std::printf("\nSeconds in calls: mean %.6f, most %.6f (rank %d), least %.6f (rank %d%s)\n",
+                in_calls["mean"].get<double>(), in_calls["most"]["seconds"].get<double>(),
+                in_calls["most"]["rank"].get<int>(), in_calls["least"]["seconds"].get<double>(),
+                in_calls["least"]["rank"].get<int>(),
+                in_calls["others_wait_for_least"].get<bool>() ? ", which the others wait for most"
+                                                              : "");
     std::printf("Receives: %llu, of which %llu from any source\n",
                 report["receives"].get<unsigned long long>(),
                 report["from_any_source"].get<unsigned long long>());
@@ -145,6 +146,13 @@ void run_comparison(const Arguments& arguments) {
     if (!trace.complaints.empty() || !other.complaints.empty()) { throw CLI::RuntimeError(1); }
 }
 
+/// The same table wherever the job starts.
+std::string model_setting(const std::string& model) {
+    const std::vector<std::string> published = tuning::published_table_names();
+    const bool is_name = std::find(published.begin(), published.end(), model) != published.end();
+    return model.empty() || is_name ? model : std::filesystem::absolute(model).string();
+}
+
 void run(const Arguments& arguments) {
     const Trace trace = read(arguments.folder, arguments);
     const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
@@ -159,7 +167,8 @@ void run(const Arguments& arguments) {
     const TraceForecast forecast = forecast_of(trace, nodes, parameters);
     const ordered_json report = to_json(trace, analysis, forecast, loaded.table.name);
     if (!arguments.config.empty()) {
-        write_text_file(arguments.config, recommended_config(trace, analysis, forecast));
+        write_text_file(arguments.config, recommended_config(trace, analysis, forecast,
+                                                             model_setting(arguments.model)));
     }
     if (!arguments.html.empty()) { write_text_file(arguments.html, page_of(trace, nodes, report)); }
     arguments.json ? print_json(report) : print(report);

@@ -12,6 +12,7 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
                           const Parameters& parameters) {
     TraceForecast result;
     result.messages = forecast_of_messages(trace, nodes, parameters);
+    result.is_of_its_nodes = nodes == trace.nodes;
     for (const Strategy& strategy : strategies()) {
         result.strategies.push_back({std::string(strategy.name), 0});
     }
@@ -29,6 +30,7 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
         const double often = part * exchange.calls();
         calls += often;
         result.measured += part * exchange.seconds();
+        result.has_nonblocking = result.has_nonblocking || exchange.is_nonblocking();
         result.native += often * traffic.predicted(nullptr, parameters);
         for (size_t i = 0; i < strategies().size(); ++i) {
             const double seconds =

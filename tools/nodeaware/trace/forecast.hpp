@@ -24,8 +24,10 @@ struct TraceForecast {
     /// Of those that could be put together from all their ranks; like the seconds the mean of all
     /// ranks of the job.
     uint64_t calls = 0;
-    double measured = 0; ///< seconds in them
-    double native = 0;   ///< predicted: every message by itself
+    double measured = 0;          ///< seconds in them
+    double native = 0;            ///< predicted: every message by itself
+    bool is_of_its_nodes = true;  ///< of those that the job ran on
+    bool has_nonblocking = false; ///< in these the seconds are without waiting
     struct Row {
         std::string strategy;
         double seconds = 0;

@@ -8,8 +8,6 @@ namespace nodeaware::tool {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
 constexpr double little_part = 0.01; ///< of the bytes
 constexpr double little_gain = 1.1;  ///< models are not better than that
@@ -26,6 +24,47 @@ double share_of(const TraceAnalysis& analysis, Purpose purpose) {
     return analysis.shares[static_cast<size_t>(purpose)];
 }
 
+/// What a gain in a part of the time makes of the whole run, by Amdahl's law.
+std::string whole_run(double share, double gain) {
+    return fmt::format("so the whole run would be at most {:.2f} times as fast",
+                       1 / (1 - share * (1 - 1 / gain)));
+}
+
+/// Exchanges took far less or far more time by MPI than the model table says.
+bool is_far_off(const Trace& trace, const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    constexpr double far = 5;
+    const bool was_rerouted =
+        std::any_of(trace.ranks.begin(), trace.ranks.end(), [](const RankTrace& rank) {
+            return std::any_of(rank.ways.begin(), rank.ways.end(),
+                               [](const TracedWay& way) { return way.reason == "rerouted"; });
+        });
+    const bool is_comparable = forecast.calls > 0 && forecast.is_of_its_nodes &&
+                               !forecast.has_nonblocking && (trace.observes || !was_rerouted);
+    const double less = std::min(forecast.measured, forecast.native);
+    const double more = std::max(forecast.measured, forecast.native);
+    return is_comparable && more > far * less && more - less > little_time * analysis.wall;
+}
+
+std::string far_off(const Trace& trace, const TraceForecast& forecast) {
+    std::string why;
+    if (forecast.measured > forecast.native) {
+        why = "ranks wait in them for others that come late, or ";
+    } else if (trace.nodes_are_virtual) {
+        why = "virtual nodes of one machine have no network between them, or ";
+    }
+    return fmt::format(
+        "The collective exchanges took {:.2g} s, but {:.2g} s by the model table, so "
+        "what is predicted may be far from what is gained: {}the table is of another "
+        "machine (`nodeaware calibrate` measures one).",
+        forecast.measured, forecast.native, why);
+}
+
+/// Of a job that was killed before it came to anything.
+bool is_too_short(const Trace& trace, const TraceAnalysis& analysis) {
+    return !trace.is_complete && analysis.between_nodes().messages == 0 && analysis.nodes > 1 &&
+           analysis.most_ranks_on_a_node > 1;
+}
+
 /// Also where nothing can be said of them.
 bool may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
     const bool has_exchanges = analysis.collective_between_nodes.messages > 0;
@@ -35,7 +74,8 @@ bool may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
 }
 
 /// The first reason why nothing is to be gained; empty: there is none.
-std::string why_no_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+std::string why_no_gain(const Trace& trace, const TraceAnalysis& analysis,
+                        const TraceForecast& forecast) {
     if (analysis.nodes < 2) { return "all ranks are on one node"; }
     if (analysis.most_ranks_on_a_node < 2) {
         return "there is one rank on each node, so there is nothing to gather";
@@ -48,7 +88,8 @@ std::string why_no_gain(const TraceAnalysis& analysis, const TraceForecast& fore
     if (share < little_time) {
         return fmt::format("exchanges and messages take {:.2g} % of the time", 100 * share);
     }
-    if (!may_gain(analysis, forecast)) {
+    // By a table that is far off nothing is left to MPI.
+    if (!may_gain(analysis, forecast) && !is_far_off(trace, analysis, forecast)) {
         return "every message by itself is thought to be as fast as any strategy";
     }
     return "";
@@ -59,38 +100,46 @@ std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast
         return "Nothing is predicted for collective exchanges: none between nodes could be put "
                "together from all ranks.";
     }
-    const double share = 100 * share_of(analysis, Purpose::exchange);
+    const double share = share_of(analysis, Purpose::exchange);
     if (best_gain(forecast) < little_gain) {
         return fmt::format(
             "No gain expected from the collective exchanges, which take {:.2g} % of the "
             "time: every message by itself is thought to be as fast.",
-            share);
+            100 * share);
     }
     return fmt::format(
         "{} is predicted to make the collective exchanges {:.1f} times as fast; they take "
-        "{:.2g} % of the time.",
-        forecast.strategies.front().strategy, best_gain(forecast), share);
+        "{:.2g} % of the time, {}.",
+        forecast.strategies.front().strategy, best_gain(forecast), 100 * share,
+        whole_run(share, best_gain(forecast)));
 }
 
 std::string gain_of_messages(const TraceAnalysis& analysis, const TraceForecast& forecast) {
-    const double share = 100 * share_of(analysis, Purpose::message);
+    const double share = share_of(analysis, Purpose::message);
     if (best_gain(forecast.messages) < little_gain) {
         return fmt::format(
             "No gain expected from the messages from point to point, which take {:.2g} % "
             "of the time with waiting: each by itself is thought to be as fast.",
-            share);
+            100 * share);
     }
     return fmt::format(
         "Messages from point to point between nodes are predicted to be {:.1f} times as "
         "fast when gathered, if those that are sent equally often go together; with "
-        "waiting they take {:.2g} % of the time.",
-        best_gain(forecast.messages), share);
+        "waiting they take {:.2g} % of the time, {}.",
+        best_gain(forecast.messages), 100 * share, whole_run(share, best_gain(forecast.messages)));
 }
 
-std::vector<std::string> gains(const TraceAnalysis& analysis, const TraceForecast& forecast) {
-    const std::string obstacle = why_no_gain(analysis, forecast);
+std::vector<std::string> gains(const Trace& trace, const TraceAnalysis& analysis,
+                               const TraceForecast& forecast) {
+    if (is_too_short(trace, analysis)) {
+        return {
+            "The job did not come to its end, and no messages between nodes were recorded until "
+            "then: whether the library would help cannot be said."};
+    }
+    const std::string obstacle = why_no_gain(trace, analysis, forecast);
     if (!obstacle.empty()) { return {"No gain expected, because " + obstacle + "."}; }
     std::vector<std::string> text;
+    if (is_far_off(trace, analysis, forecast)) { text.push_back(far_off(trace, forecast)); }
     if (analysis.collective_between_nodes.messages > 0) {
         text.push_back(gain_of_exchanges(analysis, forecast));
     }
@@ -134,71 +183,11 @@ void add_repeated(const TraceAnalysis& analysis, std::vector<std::string>& text)
     }
 }
 
-ordered_json places_of(const std::vector<SourcePlace>& places) {
-    ordered_json list = ordered_json::array();
-    for (const SourcePlace& place : places) {
-        ordered_json entry = {{"function", place.function}};
-        if (!place.file.empty()) {
-            entry["file"] = place.file;
-            entry["line"] = place.line;
-        }
-        list.push_back(std::move(entry));
-    }
-    return list;
-}
-
-ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* name) {
-    ordered_json list = ordered_json::array();
-    for (const TraceAnalysis::Row& row : rows) {
-        list.push_back({{name, row.what},
-                        {"calls", row.calls},
-                        {"messages", row.messages},
-                        {"bytes", row.bytes},
-                        {"seconds", row.seconds}});
-        if (!row.addresses.empty()) { list.back()["addresses"] = row.addresses; }
-        if (!row.places.empty()) { list.back()["places"] = places_of(row.places); }
-    }
-    return list;
-}
-
-ordered_json sums_of(const MessageSums& sums) {
-    return {{"messages", sums.messages}, {"bytes", sums.bytes}};
-}
-
-ordered_json sizes_of(const TraceAnalysis& analysis) {
-    ordered_json list = ordered_json::array();
-    for (size_t i = 1; i < analysis.between_nodes_by_size.size(); ++i) {
-        const MessageSums& sums = analysis.between_nodes_by_size[i];
-        if (sums.messages == 0) { continue; }
-        list.push_back(
-            {{"from", uint64_t{1} << (i - 1)}, {"messages", sums.messages}, {"bytes", sums.bytes}});
-    }
-    return list;
-}
-
-ordered_json forecast_json(const TraceForecast& forecast, const std::string& table) {
-    ordered_json json = {{"model", table},
-                         {"calls", forecast.calls},
-                         {"measured_seconds", forecast.measured},
-                         {"native_seconds", forecast.native},
-                         {"left_out", forecast.left_out},
-                         {"strategies", ordered_json::array()}};
-    for (const auto& row : forecast.strategies) {
-        ordered_json entry = {{"strategy", row.strategy}, {"seconds", row.seconds}};
-        if (row.seconds > 0) { entry["times_native"] = forecast.native / row.seconds; }
-        json["strategies"].push_back(std::move(entry));
-    }
-    json["messages"] = {{"native_seconds", forecast.messages.native},
-                        {"gathered_seconds", forecast.messages.gathered},
-                        {"left_out", forecast.messages.left_out}};
-    return json;
-}
-
 } // namespace
 
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast) {
-    std::vector<std::string> text = gains(analysis, forecast);
+    std::vector<std::string> text = gains(trace, analysis, forecast);
     const auto percent = [&](Purpose purpose) { return 100 * share_of(analysis, purpose); };
     const MessageSums between = analysis.between_nodes();
     if (between.messages > 0) {
@@ -220,7 +209,7 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
         text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
                           "records those without it.");
     }
-    if (!trace.is_complete) {
+    if (!trace.is_complete && !is_too_short(trace, analysis)) {
         text.emplace_back("The job did not come to its end: what follows is what it had recorded.");
     }
     const bool is_cut = std::any_of(trace.ranks.begin(), trace.ranks.end(),
@@ -238,57 +227,23 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
 
 /// `auto` finds what is best by itself, among what may gain.
 std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis,
-                               const TraceForecast& forecast) {
+                               const TraceForecast& forecast, const std::string& model) {
     std::string text = "# By nodeaware analyze, of a trace of " +
                        std::to_string(trace.nodes.size()) + " ranks on " +
                        std::to_string(analysis.nodes) + " " + nodes_text(trace, analysis) + "\n";
     for (const std::string& line : verdict(trace, analysis, forecast)) {
         text += "# " + line + "\n";
     }
-    if (!why_no_gain(analysis, forecast).empty()) { return text + "DISABLE = 1\n"; }
+    const bool is_known = !is_too_short(trace, analysis);
+    if (is_known && !why_no_gain(trace, analysis, forecast).empty()) {
+        return text + "DISABLE = 1\n";
+    }
     text += "STRATEGY = auto";
     const bool messages_gain = analysis.messages_between_nodes.messages == 0 ||
-                               best_gain(forecast.messages) >= little_gain;
+                               best_gain(forecast.messages) >= little_gain ||
+                               is_far_off(trace, analysis, forecast);
     if (!messages_gain) { text += ",p2p:native"; }
-    return text + "\n";
-}
-
-ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
-                     const TraceForecast& forecast, const std::string& table) {
-    const auto extreme = [](const TraceAnalysis::Extreme& of) {
-        return ordered_json{{"rank", of.rank}, {"seconds", of.seconds}};
-    };
-    return {{"verdict", verdict(trace, analysis, forecast)},
-            {"complaints", trace.complaints},
-            {"library", trace.library},
-            {"mpi", trace.mpi},
-            {"begin", trace.begin},
-            {"complete", trace.is_complete},
-            {"ranks", trace.nodes.size()},
-            {"ranks_read", trace.ranks.size()},
-            {"nodes", analysis.nodes},
-            {"wall", analysis.wall},
-            {"shares",
-             {{"exchanges", analysis.shares[0]},
-              {"messages", analysis.shares[1]},
-              {"other_collectives", analysis.shares[2]},
-              {"files", analysis.shares[3]}}},
-            {"seconds_in_calls",
-             {{"least", extreme(analysis.least_in_calls)},
-              {"mean", analysis.mean_in_calls},
-              {"most", extreme(analysis.most_in_calls)}}},
-            {"between_nodes",
-             {{"collective", sums_of(analysis.collective_between_nodes)},
-              {"point_to_point", sums_of(analysis.messages_between_nodes)},
-              {"repeated_bytes", analysis.repeated_between_nodes},
-              {"equal_bytes", analysis.equal_between_nodes},
-              {"sizes", sizes_of(analysis)}}},
-            {"within_nodes", sums_of(analysis.within_nodes)},
-            {"receives", analysis.receives},
-            {"from_any_source", analysis.from_any_source},
-            {"communicators", rows_of(analysis.communicators, "ranks")},
-            {"sites", rows_of(analysis.sites, "site")},
-            {"forecast", forecast_json(forecast, table)}};
+    return text + (model.empty() ? "\n" : "\nMODEL = " + model + "\n");
 }
 
 } // namespace nodeaware::tool
