@@ -120,7 +120,7 @@ TEST(HeatMap, TheTextIsBoundedAndNothingIsLost) {
     EXPECT_EQ(sum, all);
 }
 
-TEST(HeatMap, RanksFromOutsideAndEmptyMessagesAreLeftOut) {
+TEST(HeatMap, RanksFromOutsideAndEmptyBlocksAreLeftOut) {
     Trace trace = trace_of(4);
     RankTrace rank = rank_of(1, 1);
     TracedCommunicator communicator;
@@ -133,11 +133,11 @@ TEST(HeatMap, RanksFromOutsideAndEmptyMessagesAreLeftOut) {
     const HeatMaps maps = heat_maps_of(trace, {0, 0, 1, 1});
     const auto cells = cells_of(maps.ranks.to_json(plenty));
     ASSERT_EQ(cells.size(), 2U);
-    EXPECT_EQ(cells.at({1, 3}), (Sum{5 + 2 + 2, 5 * 8 + 2 * 4 + 20}));
+    EXPECT_EQ(cells.at({1, 3}), (Sum{5 + 2 + 7 + 2, 5 * 8 + 2 * 4 + 20}));
     EXPECT_EQ(cells.at({1, 1}), (Sum{2, 8}));
     const auto of_nodes = cells_of(maps.nodes.to_json(plenty));
     ASSERT_EQ(of_nodes.size(), 2U);
-    EXPECT_EQ(of_nodes.at({0, 1}), (Sum{9, 68}));
+    EXPECT_EQ(of_nodes.at({0, 1}), (Sum{16, 68}));
     EXPECT_EQ(of_nodes.at({0, 0}), (Sum{2, 8}));
 }
 

@@ -137,6 +137,48 @@ TEST(Verdict, TheTableThatWasAskedForIsASetting) {
     EXPECT_TRUE(subject.config().ends_with("STRATEGY = auto\n"));
 }
 
+TEST(Analysis, EmptyMessagesFromPointToPointAreMessages) {
+    MadeUpTrace made_up({0, 0, 1, 1});
+    for (int i = 0; i < 3; ++i) { made_up.rank(0).add_send(call("MPI_Send", 0, 1), 2, 0); }
+    made_up.rank(0).add_send(call("MPI_Send", 0, 1), 2, 1);
+    made_up.rank(0).add_send(call("MPI_Send", 0, 1), 1, 0);
+    made_up.rank(1).add_exchange(call("MPI_Alltoallv", 0, 1), 1, {{2, 0}, {3, 10}});
+    made_up.write();
+    const Trace trace = read_trace(made_up.folder());
+    const TraceAnalysis analysis = analyze(trace, trace.nodes);
+    EXPECT_EQ(analysis.messages_between_nodes.messages, 4U);
+    EXPECT_EQ(analysis.messages_between_nodes.bytes, 1U);
+    EXPECT_EQ(analysis.collective_between_nodes.messages, 1U);
+    EXPECT_EQ(analysis.within_nodes.messages, 1U);
+    const auto sizes = to_json(trace, analysis, TraceForecast(), "")["between_nodes"]["sizes"];
+    ASSERT_EQ(sizes.size(), 3U);
+    EXPECT_EQ(sizes[0], (nlohmann::ordered_json{{"from", 0}, {"messages", 3}, {"bytes", 0}}));
+    EXPECT_EQ(sizes[1]["from"], 1);
+    EXPECT_EQ(sizes[2]["from"], 8);
+}
+
+TEST(Analysis, CommunicatorsAddUpToAllCalls) {
+    MadeUpTrace made_up({0, 0, 1, 1});
+    for (int rank = 0; rank < 4; ++rank) {
+        trace::Contents& contents = made_up.rank(static_cast<size_t>(rank));
+        const int self = contents.add_communicator({0, 1, false, {{rank, 1, 1}}});
+        contents.add_call(call("MPI_Allreduce", self, 2 * ms));
+        contents.add_call(call("MPI_Waitall", -1, 3 * ms));
+        contents.add_call(call("MPI_Allreduce", 0, 5 * ms));
+    }
+    made_up.write();
+    const Trace trace = read_trace(made_up.folder());
+    ASSERT_EQ(trace.complaints, std::vector<std::string>());
+    const auto& rows = analyze(trace, trace.nodes).communicators;
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].what, "all 4 ranks");
+    EXPECT_TRUE(rows[1].what.starts_with("no communicator"));
+    EXPECT_NEAR(rows[1].seconds, 0.012, 1e-9);
+    EXPECT_EQ(rows[2].what, "4 ranks, each by itself");
+    EXPECT_EQ(rows[2].calls, 4U);
+    EXPECT_NEAR(rows[2].seconds, 0.008, 1e-9);
+}
+
 TEST(Analysis, OthersWaitForARankThatIsInCallsForFarLess) {
     TraceAnalysis analysis;
     EXPECT_FALSE(analysis.least_stands_out());

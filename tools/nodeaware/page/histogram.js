@@ -3,20 +3,22 @@ import { axis, Chart, color } from "./chart.js";
 import { choice, details, element, note, say, section, table } from "./elements.js";
 import { bytes, count, plural, short } from "./numbers.js";
 
-const range = (from) => (from === 1 ? "1 B" : `${bytes(from)} to less than ${bytes(2 * from)}`);
+const range = (from) => from === 0 ? "empty" : (from === 1 ? "1 B" : `${bytes(from)} to less than ${bytes(2 * from)}`);
 
 export const showSizes = (report) => {
   const { sizes } = report.between_nodes;
   if (sizes.length === 0) return;
   let value = "messages";
   let chosen = 0;
-  const numberOf = (row) => Math.round(Math.log2(row.from));
+  // Empty ones are a column before that of 1 byte.
+  const numberOf = (row) => (row.from === 0 ? -1 : Math.round(Math.log2(row.from)));
+  const fromOf = (number) => (number < 0 ? 0 : 2 ** number);
   const [first, last] = [numberOf(sizes[0]), numberOf(sizes[sizes.length - 1])];
   const at = (number) => sizes.find((row) => numberOf(row) === number);
   const holder = element("div");
   const readout = element("p", { class: "readout", "aria-live": "polite" });
   const read = (number) => {
-    const row = at(number) ?? { from: 2 ** number, messages: 0, bytes: 0 };
+    const row = at(number) ?? { from: fromOf(number), messages: 0, bytes: 0 };
     say(readout, `${range(row.from)}: ${plural(row.messages, "message")}, ${count(row.bytes)} bytes.`);
   };
   let chart;
@@ -28,7 +30,7 @@ export const showSizes = (report) => {
       whole: { x: [first - 0.6, last + 0.6], y: [0, 1.08 * most()] }, zooms: "", down: false, height: () => 260,
       axes: [
         axis({ label: "bytes of a message, from", incrs: [1, 2, 4, 8], space: 44, size: 32, grid: { show: false },
-          values: (u, splits) => splits.map((number) => (Number.isInteger(number) && number >= 0 ? bytes(2 ** number) : "")) }),
+          values: (u, splits) => splits.map((number) => (Number.isInteger(number) && number >= first && number >= -1 ? bytes(fromOf(number)) : "")) }),
         axis({ size: 56, values: (u, splits) => splits.map((part) => (value === "bytes" ? bytes(part) : short(part))) }),
       ],
       draw: (u) => {

@@ -127,7 +127,7 @@ const showTimes = () => {
     timeTable("By function", "Function", "function", data.functions, data.left_out.functions),
     timeTable("By communicator", "Communicator of", "ranks", report.communicators, report.left_out.communicators),
     timeTable("By place in the program", "Place", "site", report.sites, report.left_out.sites),
-    note(`Receives: ${count(report.receives)}, of which ${count(report.from_any_source)} from any source. Places are FILE+0xOFFSET, as addr2line takes them.`));
+    note(`Receives: ${count(report.receives)}, of which ${count(report.from_any_source)} from any source, without persistent ones. Places are FILE+0xOFFSET, as addr2line takes them.`));
 };
 
 const showJob = () => {

@@ -25,6 +25,7 @@ class Sums {
         analysis_.repeated_between_nodes += pattern.calls * repeated.from_same_memory;
         analysis_.equal_between_nodes += pattern.calls * repeated.of_equal_values;
         for (const auto& [peer, bytes] : pattern.to) {
+            if (bytes == 0) { continue; } // no message, other than from point to point
             const auto number = static_cast<int>(std::bit_width(bytes));
             const SizeClass part{number, pattern.calls, pattern.calls * bytes};
             if (peer >= 0) {
@@ -45,7 +46,6 @@ class Sums {
   private:
     /// Ranks from outside are on other nodes.
     void add(int from, int to, const SizeClass& part, MessageSums& between) {
-        if (part.number == 0) { return; }
         const bool is_local =
             to >= 0 && nodes_[static_cast<size_t>(from)] == nodes_[static_cast<size_t>(to)];
         if (is_local) { return analysis_.within_nodes.add(part.messages, part.bytes); }
@@ -100,6 +100,27 @@ class Rows {
     std::map<std::string, TraceAnalysis::Row> rows_;
 };
 
+/// Those of one rank that sends itself nothing, as MPI_COMM_SELF of each, are one row.
+std::vector<TraceAnalysis::Row> joined(const std::vector<TraceAnalysis::Row>& rows,
+                                       const std::set<std::string>& alone) {
+    std::vector<TraceAnalysis::Row> list;
+    TraceAnalysis::Row together;
+    size_t count = 0;
+    for (const TraceAnalysis::Row& row : rows) {
+        if (row.messages > 0 || alone.count(row.what) == 0) {
+            list.push_back(row);
+            continue;
+        }
+        together.what = ++count == 1 ? row.what : std::to_string(count) + " ranks, each by itself";
+        together.calls += row.calls;
+        together.seconds += row.seconds;
+    }
+    if (count > 0) { list.push_back(together); }
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    return list;
+}
+
 void add_times(const Trace& trace, TraceAnalysis& analysis) {
     double all = 0;
     for (const RankTrace& rank : trace.ranks) {
@@ -143,6 +164,7 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
     Sums sums(analysis, nodes);
     Rows communicators;
     Rows sites;
+    std::set<std::string> alone; // communicators of one rank
     for (const RankTrace& rank : trace.ranks) {
         for (const TracedPattern& pattern : rank.patterns) { sums.add_pattern(rank, pattern); }
         for (const TracedSends& sends : rank.sends) { sums.add_sends(rank, sends); }
@@ -152,13 +174,18 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
         }
         for (const TracedSite& site : rank.sites) {
             sites.add_place(site);
-            if (site.communicator < 0) { continue; }
+            if (site.communicator < 0) {
+                communicators.add("no communicator (as waiting, and persistent requests)", site,
+                                  "");
+                continue;
+            }
             const auto& of = rank.communicators[static_cast<size_t>(site.communicator)];
             const std::string name = name_of_ranks(of.members, nodes.size());
             communicators.add(name, site, name);
+            if (of.members.size() == 1) { alone.insert(name); }
         }
     }
-    analysis.communicators = communicators.take();
+    analysis.communicators = joined(communicators.take(), alone);
     analysis.sites = sites.take();
     add_times(trace, analysis);
     return analysis;

@@ -15,7 +15,7 @@ namespace nodeaware::tool {
 
 /// Messages by where they go.
 struct MessageSums {
-    uint64_t messages = 0; ///< none of them empty
+    uint64_t messages = 0; ///< empty ones only from point to point
     uint64_t bytes = 0;
     void add(uint64_t more_messages, uint64_t more_bytes) {
         messages += more_messages;

@@ -35,13 +35,14 @@ struct Arguments {
 void print_rows(const ordered_json& rows, const char* what, const char* heading) {
     constexpr size_t most = 20;
     if (rows.empty()) { return; }
-    std::printf("\n%-56s %12s %14s %16s %12s\n", heading, "calls", "messages", "bytes", "seconds");
+    // What may be long comes last.
+    std::printf("\n%12s %14s %16s %14s  %s\n", "calls", "messages", "bytes", "seconds", heading);
     for (size_t i = 0; i < std::min(rows.size(), most); ++i) {
         const ordered_json& row = rows[i];
-        std::printf("%-56s %12llu %14llu %16llu %12.6f\n", row[what].get<std::string>().c_str(),
-                    row["calls"].get<unsigned long long>(),
+        std::printf("%12llu %14llu %16llu %14.6f  %s\n", row["calls"].get<unsigned long long>(),
                     row["messages"].get<unsigned long long>(),
-                    row["bytes"].get<unsigned long long>(), row["seconds"].get<double>());
+                    row["bytes"].get<unsigned long long>(), row["seconds"].get<double>(),
+                    row[what].get<std::string>().c_str());
     }
     if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
 }
@@ -53,14 +54,16 @@ std::string size_text(uint64_t bytes) {
     return std::to_string(bytes) + " " + units[unit];
 }
 
+std::string range_from(uint64_t bytes) {
+    if (bytes == 0) { return "empty"; }
+    return bytes == 1 ? "1 B" : size_text(bytes) + " to less than " + size_text(2 * bytes);
+}
+
 void print_sizes(const ordered_json& sizes) {
     if (sizes.empty()) { return; }
     std::printf("\nBetween nodes, by size   %14s %16s\n", "messages", "bytes");
     for (const ordered_json& row : sizes) {
-        const auto from = row["from"].get<uint64_t>();
-        const std::string range =
-            from == 1 ? "1 B" : size_text(from) + " to less than " + size_text(2 * from);
-        std::printf("%-24s %14llu %16llu\n", range.c_str(),
+        std::printf("%-24s %14llu %16llu\n", range_from(row["from"].get<uint64_t>()).c_str(),
                     row["messages"].get<unsigned long long>(),
                     row["bytes"].get<unsigned long long>());
     }
@@ -105,7 +108,7 @@ void print(const ordered_json& report) {
                 in_calls["least"]["rank"].get<int>(),
                 in_calls["others_wait_for_least"].get<bool>() ? ", which the others wait for most"
                                                               : "");
-    std::printf("Receives: %llu, of which %llu from any source\n",
+    std::printf("Receives: %llu, of which %llu from any source (without persistent ones)\n",
                 report["receives"].get<unsigned long long>(),
                 report["from_any_source"].get<unsigned long long>());
     print_forecast(report["forecast"]);

@@ -100,9 +100,7 @@ class Side {
         MessageSums sums;
         const int to = members_of(rank, sends.communicator)[static_cast<size_t>(sends.peer)];
         for (const SizeClass& part : sends.sizes) {
-            if (part.number > 0 && is_remote(rank.rank, to)) {
-                sums.add(part.messages, part.bytes);
-            }
+            if (is_remote(rank.rank, to)) { sums.add(part.messages, part.bytes); }
         }
         return sums;
     }

@@ -30,7 +30,6 @@ class Adder {
     void add_sends(const RankTrace& rank, const TracedSends& sends) {
         const auto& members = rank.communicators[static_cast<size_t>(sends.communicator)].members;
         for (const SizeClass& part : sends.sizes) {
-            if (part.number == 0) { continue; }
             add(rank.rank, members[static_cast<size_t>(sends.peer)], part.messages, part.bytes);
         }
     }

@@ -66,7 +66,6 @@ class Matrix {
         }
         for (const TracedSends& sends : rank.sends) {
             for (const SizeClass& part : sends.sizes) {
-                if (part.number == 0) { continue; }
                 const uint64_t value = of_ == MatrixOf::bytes ? part.bytes : part.messages;
                 add(row, rank, sends.communicator, sends.peer, value);
             }

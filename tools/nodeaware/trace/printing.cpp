@@ -25,12 +25,13 @@ std::string seconds_of(const ordered_json& values) {
 
 void print_rows(const ordered_json& rows, const char* what, const char* heading) {
     if (rows.empty()) { return; }
-    std::printf("\n%-56s %19s %21s %27s %23s\n", heading, "calls", "messages", "bytes", "seconds");
+    // What may be long comes last.
+    std::printf("\n%19s %21s %27s %23s  %s\n", "calls", "messages", "bytes", "seconds", heading);
     for (size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
         const ordered_json& row = rows[i];
-        std::printf("%-56s %19s %21s %27s %23s\n", row[what].get<std::string>().c_str(),
-                    pair_of(row["calls"]).c_str(), pair_of(row["messages"]).c_str(),
-                    pair_of(row["bytes"]).c_str(), seconds_of(row["seconds"]).c_str());
+        std::printf("%19s %21s %27s %23s  %s\n", pair_of(row["calls"]).c_str(),
+                    pair_of(row["messages"]).c_str(), pair_of(row["bytes"]).c_str(),
+                    seconds_of(row["seconds"]).c_str(), row[what].get<std::string>().c_str());
     }
     if (rows.size() > most_rows) {
         std::printf("... and %zu more (--json)\n", rows.size() - most_rows);

@@ -39,11 +39,11 @@ ordered_json sums_of(const MessageSums& sums) {
 
 ordered_json sizes_of(const TraceAnalysis& analysis) {
     ordered_json list = ordered_json::array();
-    for (size_t i = 1; i < analysis.between_nodes_by_size.size(); ++i) {
+    for (size_t i = 0; i < analysis.between_nodes_by_size.size(); ++i) {
         const MessageSums& sums = analysis.between_nodes_by_size[i];
         if (sums.messages == 0) { continue; }
-        list.push_back(
-            {{"from", uint64_t{1} << (i - 1)}, {"messages", sums.messages}, {"bytes", sums.bytes}});
+        const uint64_t from = i == 0 ? 0 : uint64_t{1} << (i - 1);
+        list.push_back({{"from", from}, {"messages", sums.messages}, {"bytes", sums.bytes}});
     }
     return list;
 }
