@@ -161,6 +161,40 @@ TEST(Replay, AWinnerIsRightIfItTakesNoMoreThanATwentiethLonger) {
     EXPECT_FALSE(winners_of({row("native", 3, 1), row("split", 2, 0.9)}).is_right());
 }
 
+TEST(Replay, WhereAllTakeTheSameNoWinnerIsRight) {
+    const auto winners = winners_of({row("native", 5, 1), row("split", 3, 1.02)});
+    EXPECT_TRUE(winners.is_all_alike);
+    EXPECT_FALSE(winners.is_right());
+    EXPECT_FALSE(winners_of({row("native", 5, 1), row("split", 3, 1.06)}).is_all_alike);
+    EXPECT_FALSE(winners_of({row("native", 5, 1), row("split", 3, 2), row("hybrid", 3, 2)})
+                     .is_all_alike); // but for native
+    Outcome outcome;
+    outcome.rows = {row("native", 5, 1), row("split", 3, 1.02)};
+    EXPECT_NE(table_of(outcome, ranks).find(": no difference\n"), std::string::npos);
+    Outcome other = outcome;
+    other.rows[1] = row("split", 3, 2);
+    EXPECT_EQ(summary_of({outcome, other}),
+              "1 of 1 winners predicted right (within 5 %); of 1 more all take the same");
+    EXPECT_EQ(to_json(outcome)["no_difference"], true);
+}
+
+TEST(Replay, AModelThatIsFarOffForNativeIsSaid) {
+    Outcome outcome;
+    outcome.rows = {row("native", 0.004, 1), row("split", 0.003, 2)};
+    for (const auto& [seconds, is_said] : {std::pair(0.0041, false),
+                                           {0.0079, false},
+                                           {0.0021, false},
+                                           {0.0081, true},
+                                           {0.0019, true}}) {
+        outcome.rows[0].seconds.median = seconds;
+        EXPECT_EQ(table_of(outcome, ranks).find("so the predicted winner says little") !=
+                      std::string::npos,
+                  is_said)
+            << seconds;
+        EXPECT_EQ(to_json(outcome)["native_far_off"], is_said);
+    }
+}
+
 TEST(Replay, StrategiesThatAreThoughtToTakeTheSameAreOnePrediction) {
     const auto winners = winners_of({row("native", 5, 1), row("three_step", 3, 1.5),
                                      row("split", 3, 2.5), row("gathered", 4, 2.6)});

@@ -62,10 +62,19 @@ std::string verdict_of(const Outcome& outcome) {
         fmt::format("  predicted winner {}, measured winner {}", predicted_names(outcome, winners),
                     outcome.rows[winners.measured].strategy);
     if (winners.loss > 0) { text += fmt::format(", {:.1f} % between them", 100 * winners.loss); }
-    if (winners.is_right()) {
+    if (winners.is_all_alike) {
+        text += ": no difference\n";
+    } else if (winners.is_right()) {
         text += ": right\n";
     } else {
         text += winners.is_told_apart ? ": WRONG\n" : ": cannot be told, the ranges overlap\n";
+    }
+    const Row& native = outcome.rows.front();
+    if (is_far_off(native)) {
+        text +=
+            fmt::format("  native took {} ms where {} ms were predicted, so the predicted winner "
+                        "says little\n",
+                        ms(native.seconds.median), ms(native.predicted));
     }
     if (outcome.late_starts > 0) {
         text += fmt::format("  {} late starts of ranks: they share processors with other work, or "
@@ -128,23 +137,36 @@ Winners winners_of(const std::vector<Row>& rows) {
     const auto measured = std::max_element(rows.begin(), rows.end(), is_slower);
     winners.measured = static_cast<size_t>(measured - rows.begin());
     winners.loss = measured->times_native.median / best->times_native.median - 1;
+    const auto slowest = std::min_element(rows.begin(), rows.end(), is_slower);
+    winners.is_all_alike =
+        measured->times_native.median <= (1 + Winners::most_loss) * slowest->times_native.median;
     winners.is_told_apart = best->times_native.most < measured->times_native.least;
     return winners;
+}
+
+bool is_far_off(const Row& native) {
+    constexpr double far = 2;
+    return native.seconds.median > far * native.predicted ||
+           native.predicted > far * native.seconds.median;
 }
 
 std::string summary_of(const std::vector<Outcome>& outcomes) {
     size_t right = 0;
     size_t not_told = 0;
+    size_t alike = 0;
     for (const Outcome& outcome : outcomes) {
         const Winners winners = winners_of(outcome.rows);
         right += winners.is_right() ? 1 : 0;
-        not_told += !winners.is_right() && !winners.is_told_apart ? 1 : 0;
+        alike += winners.is_all_alike ? 1 : 0;
+        const bool is_wrong = !winners.is_right() && !winners.is_all_alike;
+        not_told += is_wrong && !winners.is_told_apart ? 1 : 0;
     }
     std::string text = fmt::format("{} of {} winners predicted right (within {:.0f} %)", right,
-                                   outcomes.size(), 100 * Winners::most_loss);
+                                   outcomes.size() - alike, 100 * Winners::most_loss);
     if (not_told > 0) {
         text += fmt::format("; of the others {} cannot be told: the ranges overlap", not_told);
     }
+    if (alike > 0) { text += fmt::format("; of {} more all take the same", alike); }
     return text;
 }
 
@@ -181,6 +203,8 @@ ordered_json to_json(const Outcome& outcome) {
                          {"loss", winners.loss},
                          {"told_apart", winners.is_told_apart},
                          {"right", winners.is_right()},
+                         {"no_difference", winners.is_all_alike},
+                         {"native_far_off", is_far_off(outcome.rows.front())},
                          {"strategies", ordered_json::array()}};
     for (const size_t row : winners.predicted) {
         json["predicted_alike"].push_back(outcome.rows[row].strategy);

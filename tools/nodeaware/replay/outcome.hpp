@@ -59,12 +59,18 @@ struct Winners {
     /// By how much longer the fastest of the predicted ones takes than the measured one, as a part.
     double loss = 0;
     bool is_told_apart = false; ///< of these two, the repeats of one are all faster
+    bool is_all_alike = false;  ///< no row takes longer than any other, but for `most_loss`
     static constexpr double most_loss = 0.05;
-    bool is_right() const { return loss <= most_loss; }
+    bool is_right() const { return loss <= most_loss && !is_all_alike; }
 };
 Winners winners_of(const std::vector<Row>& rows);
 
-/// "3 of 4 winners predicted right (within 5 %)", and how many others were not told apart.
+/// Native was measured to take more than twice as long as predicted, or less than half of it: the
+/// model is of something else, and its winner says little.
+bool is_far_off(const Row& native);
+
+/// "3 of 4 winners predicted right (within 5 %)", and how many others were not told apart, or made
+/// no difference.
 std::string summary_of(const std::vector<Outcome>& outcomes);
 
 std::string table_of(const Outcome& outcome, size_t ranks);

@@ -195,9 +195,12 @@ void print(const Subject& subject, const std::vector<Outcome>& outcomes) {
 void write_json(const std::string& path, const Subject& subject,
                 const std::vector<Outcome>& outcomes) {
     size_t right = 0;
+    size_t alike = 0;
     ordered_json list = ordered_json::array();
     for (const Outcome& outcome : outcomes) {
-        right += winners_of(outcome.rows).is_right() ? 1 : 0;
+        const Winners winners = winners_of(outcome.rows);
+        right += winners.is_right() ? 1 : 0;
+        alike += winners.is_all_alike ? 1 : 0;
         list.push_back(replay::to_json(outcome));
     }
     const ordered_json report = {{"trace", subject.trace.folder},
@@ -207,7 +210,8 @@ void write_json(const std::string& path, const Subject& subject,
                                  {"nodes_are_virtual", subject.trace.nodes_are_virtual},
                                  {"patterns_between_nodes", subject.patterns.between_nodes()},
                                  {"winners_right", right},
-                                 {"winners", outcomes.size()},
+                                 {"winners", outcomes.size() - alike},
+                                 {"no_difference", alike},
                                  {"patterns", list}};
     write_text_file(path, report.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
 }
