@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 
 namespace nodeaware::tool {
@@ -224,13 +225,13 @@ void read_line(const Line& line, const std::string& type, const Trace& trace, Ra
     }
 }
 
-RankTrace read_rank(const Trace& trace, int number, Timeline timeline) {
+RankTrace read_rank(const Trace& trace, int number, bool reads_events) {
     const std::string path = trace.folder + "/rank." + std::to_string(number) + trace.file_ending;
     std::string text = read_file(path);
     if (trace.file_ending.ends_with(".zst")) { text = unpacked(path, text); }
     RankTrace rank;
     rank.rank = number;
-    rank.has_timeline = timeline == Timeline::read;
+    rank.has_timeline = reads_events;
     std::istringstream lines(text);
     std::string type;
     size_t count = 0;
@@ -249,15 +250,32 @@ RankTrace read_rank(const Trace& trace, int number, Timeline timeline) {
     return rank;
 }
 
+/// Whole nodes, evenly spread over the job.
+std::set<int> nodes_with_events(const std::vector<int>& nodes, Timeline timeline) {
+    constexpr size_t most_ranks = 512;
+    std::set<int> all(nodes.begin(), nodes.end());
+    if (timeline == Timeline::read) { return all; }
+    if (timeline == Timeline::skip) { return {}; }
+    const size_t step = (nodes.size() + most_ranks - 1) / most_ranks;
+    std::set<int> chosen;
+    size_t number = 0;
+    for (const int node : all) {
+        if (number++ % step == 0) { chosen.insert(node); }
+    }
+    return chosen;
+}
+
 } // namespace
 
 Trace read_trace(const std::string& folder, Timeline timeline) {
     Trace trace;
     trace.folder = folder;
     read_manifest(trace);
+    const std::set<int> with_events = nodes_with_events(trace.nodes, timeline);
     for (size_t rank = 0; rank < trace.nodes.size(); ++rank) {
+        const bool reads_events = with_events.contains(trace.nodes[rank]);
         try {
-            trace.ranks.push_back(read_rank(trace, static_cast<int>(rank), timeline));
+            trace.ranks.push_back(read_rank(trace, static_cast<int>(rank), reads_events));
         } catch (const std::exception& error) { trace.complaints.emplace_back(error.what()); }
     }
     return trace;

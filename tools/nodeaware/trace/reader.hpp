@@ -108,8 +108,8 @@ struct RankTrace {
     std::vector<TracedWay> ways;
     std::map<std::string, std::string> build_ids; ///< of the files that sites are in
     std::string host;
-    std::optional<double> clock; ///< of the host, when the rank's times begin
-    bool has_timeline = false;
+    std::optional<double> clock;     ///< of the host, when the rank's times begin
+    bool has_timeline = false;       ///< its events have been read
     std::vector<TracedEvent> events; ///< if there is a timeline
     std::vector<std::string> functions;
     uint64_t events_left_out = 0; ///< between the first half of the events and the second
@@ -134,8 +134,9 @@ struct Trace {
     std::vector<std::string> complaints; ///< of the others: the file, the line, what was expected
 };
 
-/// Whether to read the events, which take most of the memory.
-enum class Timeline { skip, read };
+/// Whether to read the events, which take most of the memory: of no rank, of nodes that have about
+/// 512 ranks in all, or of all.
+enum class Timeline { skip, sample, read };
 
 /// Reads a folder. Files of ranks that are missing, cut off, corrupt or of another job or version
 /// are complained of and left out. Throws TraceError where that can be said of the manifest.

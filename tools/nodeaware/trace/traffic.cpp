@@ -39,11 +39,12 @@ double TraceTraffic::predicted(const Strategy* strategy, const Parameters& param
     });
 }
 
-double TraceTraffic::predicted_in_containers(containers::Kind kind,
-                                             const Parameters& parameters) const {
+double TraceTraffic::predicted_in_containers(containers::Kind kind, const Parameters& parameters,
+                                             int job_nodes) const {
     const auto ranks = static_cast<uint64_t>(topology_.most_ranks_on_a_node());
-    const auto cells = containers::cells_of(parameters.arena_bytes, topology_.nodes() - 1,
-                                            container::overhead(ranks));
+    const int nodes = job_nodes > 0 ? job_nodes : topology_.nodes();
+    const auto cells =
+        containers::cells_of(parameters.arena_bytes, nodes - 1, container::overhead(ranks));
     return most_of_nodes([&](const NodeTraffic& traffic) {
         return containers::predicted_seconds(traffic, kind, cells, parameters);
     });

@@ -25,8 +25,10 @@ class TraceTraffic {
     /// Seconds of the slowest node; nullptr: every message by itself, as MPI would send it.
     double predicted(const Strategy* strategy, const Parameters& parameters) const;
     /// The same of what no strategy changes: messages from point to point and nonblocking exchanges
-    /// travel in containers. A job of as many nodes as these.
-    double predicted_in_containers(containers::Kind kind, const Parameters& parameters) const;
+    /// travel in containers. `job_nodes`: of the job, among which memory for containers is shared
+    /// out; 0: as many as these.
+    double predicted_in_containers(containers::Kind kind, const Parameters& parameters,
+                                   int job_nodes = 0) const;
 
   private:
     double most_of_nodes(const std::function<double(const NodeTraffic&)>& seconds) const;
