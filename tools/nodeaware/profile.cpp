@@ -100,7 +100,7 @@ void say_what_was_recorded(const std::filesystem::path& folder, const std::strin
         return;
     }
     try {
-        const Trace trace = read_trace(folder);
+        const Trace trace = read_trace(folder, Timeline::sample);
         if (!trace.ranks.empty()) {
             for (const std::string& line : verdict_of(trace)) {
                 std::fprintf(stderr, "nodeaware: %s\n", line.c_str());

@@ -43,7 +43,7 @@ const showKeyFigures = () => {
     figures.push(["Collective exchanges, predicted", `${factor(best.times_native)} times`, `as fast, by ${best.strategy}`]);
   }
   const { native_seconds: alone, gathered_seconds: gathered } = forecast.messages;
-  if (gathered > 0 && alone >= littleGain * gathered) figures.push(["Messages gathered, predicted", `${factor(alone / gathered)} times`, "as fast, if they go together"]);
+  if (gathered > 0 && alone >= littleGain * gathered) figures.push(["Messages gathered, predicted", `${factor(alone / gathered)} times`, "as fast as each by itself"]);
   figures.push(["Run time", seconds(report.wall), nodesText()],
     ["In exchanges", percent(shares.exchanges), "of the time of all ranks"],
     ["In messages and waiting", percent(shares.messages), `other collectives ${percent(shares.other_collectives)}, files ${percent(shares.files)}`],
@@ -82,7 +82,7 @@ const showForecast = () => {
     parts.push(forecastTable("Messages from point to point between nodes", [
       { strategy: "native", seconds: alone, times_native: 1 },
       { strategy: "gathered", seconds: gathered, times_native: gathered > 0 ? alone / gathered : undefined },
-    ]), note("If messages that are sent equally often go together."));
+    ]), note(`Gathered: ${forecast.messages.basis}.`));
   }
   if (parts.length === 0) parts.push(note("Nothing is predicted: no exchange between nodes could be put together from all ranks."));
   section("forecast", "Before and after, as predicted", note(`What the traffic of this trace is thought to take by the model table ${forecast.model}. native: each message by itself, as MPI sends it.`), ...parts);

@@ -127,7 +127,9 @@ std::vector<int> nodes_of(const Trace& trace, int ppn) {
 }
 
 Trace read(const std::string& folder, const Arguments& arguments) {
-    Trace trace = read_trace(folder, arguments.html.empty() ? Timeline::skip : Timeline::read);
+    const bool compares = !arguments.other.empty();
+    const Timeline some = compares ? Timeline::skip : Timeline::sample;
+    Trace trace = read_trace(folder, arguments.html.empty() ? some : Timeline::read);
     complain(trace);
     if (trace.ranks.empty()) { throw TraceError(folder + ": no rank can be read"); }
     if (!arguments.no_lines) { find_places(trace); }

@@ -13,6 +13,9 @@ struct MessagesForecast {
     double native = 0;     ///< seconds, every message by itself
     double gathered = 0;   ///< small ones to the same node together
     uint64_t left_out = 0; ///< kinds of exchanges beyond those that are looked at
+    /// Part of the messages of which the order of the calls tells which go together; of the others
+    /// that is taken from how often they are sent.
+    double told = 0;
 };
 
 /// What the collective exchanges of a trace are thought to take, and its messages.
@@ -42,9 +45,14 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
                           const Parameters& parameters);
 
 /// The same of messages from point to point. A trace has how many there were from rank to rank, and
-/// not which went together: those of a communicator that were sent about as often are taken for one
-/// exchange, as those of a program are that sends to the same neighbours in each step.
+/// which went together only of some, in the order of calls (see messages_together()): what they
+/// gain is taken for the gain of all whose calls are recorded so. Else those of a communicator that
+/// were sent about as often are taken for one exchange, as those of a program are that sends to the
+/// same neighbours in each step; which is the most that can be gained.
 MessagesForecast forecast_of_messages(const Trace& trace, const std::vector<int>& nodes,
                                       const Parameters& parameters);
+
+/// What it goes by, for after a comma: "as far as ..." or "if ...".
+std::string basis_of(const MessagesForecast& forecast);
 
 } // namespace nodeaware::tool

@@ -62,7 +62,9 @@ ordered_json forecast_json(const TraceForecast& forecast, const std::string& tab
     }
     json["messages"] = {{"native_seconds", forecast.messages.native},
                         {"gathered_seconds", forecast.messages.gathered},
-                        {"left_out", forecast.messages.left_out}};
+                        {"left_out", forecast.messages.left_out},
+                        {"told_by_order", forecast.messages.told},
+                        {"basis", basis_of(forecast.messages)}};
     return json;
 }
 

@@ -124,9 +124,9 @@ std::string gain_of_messages(const TraceAnalysis& analysis, const TraceForecast&
     }
     return fmt::format(
         "Messages from point to point between nodes are predicted to be {:.1f} times as "
-        "fast when gathered, if those that are sent equally often go together; with "
-        "waiting they take {:.2g} % of the time, {}.",
-        best_gain(forecast.messages), 100 * share, whole_run(share, best_gain(forecast.messages)));
+        "fast when gathered, {}; with waiting they take {:.2g} % of the time, {}.",
+        best_gain(forecast.messages), basis_of(forecast.messages), 100 * share,
+        whole_run(share, best_gain(forecast.messages)));
 }
 
 std::vector<std::string> gains(const Trace& trace, const TraceAnalysis& analysis,
