@@ -248,4 +248,16 @@ TEST(Replay, OutcomesSayWhatWasWrong) {
     EXPECT_EQ(summary_of({outcome}), "1 of 1 winners predicted right (within 5 %)");
 }
 
+TEST(Replay, OfMessagesOutcomesSayThatTheyAreSentAtOnce) {
+    const Trace trace = trace_of_four();
+    const Patterns patterns(trace, {});
+    const Measured measured{{2, 1, 3}, {1, 0.5, 2}, {2, 1.5, 3}, "p2p", 0, 0, true};
+    for (const Pattern& pattern : patterns.most_important(2)) {
+        const Outcome outcome =
+            outcome_of(pattern, trace.nodes, {{"native", 5}, {"gathered", 3}}, {measured});
+        EXPECT_EQ(table_of(outcome, ranks).find("all at once;") != std::string::npos,
+                  pattern.function == of_messages);
+    }
+}
+
 } // namespace nodeaware::tool::replay

@@ -180,6 +180,10 @@ std::string table_of(const Outcome& outcome, size_t ranks) {
     text += fmt::format("  {:<12} {:>12} {:>12} {:>21} {:>10}\n", "", "predicted ms", "measured ms",
                         "", "native:it");
     for (const Row& row : outcome.rows) { text += line_of(row); }
+    if (pattern.operation == "p2p") {
+        text += "  all at once; a program that sends them one after the other gains less, which "
+                "nodeaware analyze accounts for\n";
+    }
     return text + verdict_of(outcome);
 }
 
