@@ -101,10 +101,12 @@ TEST(Verdict, SaysWhereTheTableIsFarFromWhatWasMeasured) {
 TEST(Verdict, ComparesTheTableOnlyWithWhatItIsOf) {
     const std::string far = "may be far from what is gained";
     Subject subject;
-    subject.forecast.native = 0.0003;
-    subject.forecast.has_nonblocking = true;
+    subject.forecast.native = 30;
+    EXPECT_TRUE(says(subject.verdict(), far));
+    subject.forecast.has_nonblocking = true; // and perhaps behind the program's own work
     EXPECT_FALSE(says(subject.verdict(), far));
-    subject.forecast.has_nonblocking = false;
+    subject.forecast.native = 0.0003;
+    EXPECT_TRUE(says(subject.verdict(), far));
     subject.forecast.is_of_its_nodes = false;
     EXPECT_FALSE(says(subject.verdict(), far));
     subject.forecast.is_of_its_nodes = true;

@@ -30,7 +30,7 @@ struct TraceForecast {
     double measured = 0;          ///< seconds in them
     double native = 0;            ///< predicted: every message by itself
     bool is_of_its_nodes = true;  ///< of those that the job ran on
-    bool has_nonblocking = false; ///< in these the seconds are without waiting
+    bool has_nonblocking = false; ///< which take time that is not measured
     struct Row {
         std::string strategy;
         double seconds = 0;
