@@ -73,6 +73,14 @@ TEST(Verdict, GainsAreThoseOfTheWholeRun) {
         << said[1];
 }
 
+TEST(Verdict, NamesNoStrategyWhereAllAreAlike) {
+    Subject subject;
+    subject.forecast.strategies = {{"standard", 0.1}, {"three_step", 0.1}};
+    EXPECT_TRUE(subject.verdict().at(0).starts_with("Gathering is predicted"));
+    subject.forecast.strategies = {{"three_step", 0.1}, {"standard", 0.2}};
+    EXPECT_TRUE(subject.verdict().at(0).starts_with("three_step is predicted"));
+}
+
 TEST(Verdict, SaysWhereTheTableIsFarFromWhatWasMeasured) {
     Subject subject;
     const std::string far = "may be far from what is gained";

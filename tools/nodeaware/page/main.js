@@ -40,7 +40,7 @@ const showKeyFigures = () => {
   const { forecast, shares } = report;
   const best = forecast.strategies[0];
   if (forecast.calls > 0 && best.times_native >= littleGain) {
-    figures.push(["Collective exchanges, predicted", `${factor(best.times_native)} times`, `as fast, by ${best.strategy}`]);
+    figures.push(["Collective exchanges, predicted", `${factor(best.times_native)} times`, `as fast, by ${forecast.strategies.slice(-1)[0].seconds > 1.000001 * best.seconds ? best.strategy : "gathering"}`]);
   }
   const { native_seconds: alone, gathered_seconds: gathered } = forecast.messages;
   if (gathered > 0 && alone >= littleGain * gathered) figures.push(["Messages gathered, predicted", `${factor(alone / gathered)} times`, "as fast as each by itself"]);

@@ -97,6 +97,13 @@ std::string why_no_gain(const Trace& trace, const TraceAnalysis& analysis,
     return "";
 }
 
+/// Nonblocking exchanges travel alike by every strategy.
+std::string name_of_best(const TraceForecast& forecast) {
+    const auto& all = forecast.strategies;
+    const bool are_alike = all.size() > 1 && all.back().seconds <= 1.000001 * all.front().seconds;
+    return are_alike ? "Gathering" : all.front().strategy;
+}
+
 std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast& forecast) {
     if (forecast.calls == 0) {
         return "Nothing is predicted for collective exchanges: none between nodes could be put "
@@ -112,7 +119,7 @@ std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast
     return fmt::format(
         "{} is predicted to make the collective exchanges {:.1f} times as fast; they take "
         "{:.2g} % of the time, {}.",
-        forecast.strategies.front().strategy, best_gain(forecast), 100 * share,
+        name_of_best(forecast), best_gain(forecast), 100 * share,
         whole_run(share, best_gain(forecast)));
 }
 
