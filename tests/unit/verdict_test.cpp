@@ -118,6 +118,9 @@ TEST(Verdict, ComparesTheTableOnlyWithWhatItIsOf) {
     subject.forecast.is_of_its_nodes = false;
     EXPECT_FALSE(says(subject.verdict(), far));
     subject.forecast.is_of_its_nodes = true;
+    subject.trace.nodes_are_virtual = true;
+    EXPECT_FALSE(says(subject.verdict(), far));
+    subject.trace.nodes_are_virtual = false;
     subject.trace.observes = false;
     EXPECT_TRUE(says(subject.verdict(), far));
     subject.trace.ranks[1].ways = {{"alltoallv", "three_step", "rerouted", 1, 1, 1}};

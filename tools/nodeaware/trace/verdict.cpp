@@ -40,8 +40,9 @@ bool is_far_off(const Trace& trace, const TraceAnalysis& analysis, const TraceFo
         });
     // Nonblocking ones may pass unseen behind the program's own work.
     const bool is_hidden = forecast.has_nonblocking && forecast.measured < forecast.native;
+    // There is no network between virtual nodes.
     const bool is_comparable = forecast.calls > 0 && forecast.is_of_its_nodes && !is_hidden &&
-                               (trace.observes || !was_rerouted);
+                               !trace.nodes_are_virtual && (trace.observes || !was_rerouted);
     const double less = std::min(forecast.measured, forecast.native);
     const double more = std::max(forecast.measured, forecast.native);
     return is_comparable && more > far * less && more - less > little_time * analysis.wall;
