@@ -87,7 +87,7 @@ TEST(Verdict, SaysWhereTheTableIsFarFromWhatWasMeasured) {
     EXPECT_FALSE(says(subject.verdict(), far));
     subject.forecast.native = 0.0003;
     subject.forecast.strategies = {{"three_step", 0.0003}};
-    subject.forecast.messages = {0.1, 0.1, 0};
+    subject.forecast.messages = {0.105, 0.1, 0};
     const auto said = subject.verdict();
     EXPECT_TRUE(said.at(0).starts_with("The collective exchanges took 0.3 s, but 0.0003 s by the "
                                        "model table"))
@@ -96,6 +96,8 @@ TEST(Verdict, SaysWhereTheTableIsFarFromWhatWasMeasured) {
     EXPECT_NE(said[0].find("`nodeaware calibrate`"), std::string::npos);
     EXPECT_TRUE(says(said, "No gain expected from the collective exchanges"));
     EXPECT_NE(subject.config().find("STRATEGY = auto\n"), std::string::npos);
+    subject.forecast.messages = {0.1, 0.1, 0}; // none that could travel together, by any table
+    EXPECT_NE(subject.config().find("STRATEGY = auto,p2p:native\n"), std::string::npos);
     Subject slow;
     slow.forecast.native = 30;
     EXPECT_TRUE(slow.verdict().at(0).ends_with(

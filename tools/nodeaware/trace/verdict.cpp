@@ -11,6 +11,7 @@ namespace {
 constexpr double little_time = 0.01; ///< a part of the time that is not worth a thought
 constexpr double little_part = 0.01; ///< of the bytes
 constexpr double little_gain = 1.1;  ///< models are not better than that
+constexpr double any_gain = 1.01;    ///< of which a table that is far off may be wrong
 
 double gain_of(double native, double best) { return best > 0 ? native / best : 1; }
 double best_gain(const TraceForecast& forecast) {
@@ -249,9 +250,10 @@ std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis
         return text + "DISABLE = 1\n";
     }
     text += "STRATEGY = auto";
-    const bool messages_gain = analysis.messages_between_nodes.messages == 0 ||
-                               best_gain(forecast.messages) >= little_gain ||
-                               is_far_off(trace, analysis, forecast);
+    const bool messages_gain =
+        analysis.messages_between_nodes.messages == 0 ||
+        best_gain(forecast.messages) >= little_gain ||
+        (best_gain(forecast.messages) > any_gain && is_far_off(trace, analysis, forecast));
     if (!messages_gain) { text += ",p2p:native"; }
     return text + (model.empty() ? "\n" : "\nMODEL = " + model + "\n");
 }
