@@ -231,7 +231,6 @@ void note_requests(const Made& made, int count, abi::MPI_Request* requests) {
 
 // Of the requests that a call is to complete those of exchanges.
 
-Awaited awaited_by(abi::MPI_Request* request) { return {1, native(request)}; }
 template <class... Arguments> Awaited awaited_by(abi::MPI_Request* request, Arguments... /*more*/) {
     return {1, native(request)};
 }
