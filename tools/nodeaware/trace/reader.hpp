@@ -38,7 +38,7 @@ struct TracedPattern {
     int communicator = 0;
     uint64_t made = 0;
     uint64_t calls = 0;
-    double seconds = 0; ///< with the time in functions that complete them
+    double seconds = 0;                       ///< with the time in functions that complete them
     std::vector<std::pair<int, uint64_t>> to; ///< rank (-1: each) and bytes
     /// For each of these the first that is sent from the same memory; empty: all are from others.
     std::vector<int> data = {};
