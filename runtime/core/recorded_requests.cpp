@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 
 namespace nodeaware::recorded_requests {
 
@@ -59,19 +60,17 @@ Awaited::Awaited(int count, const MPI_Request* requests) : requests_(requests) {
     try {
         for (int i = 0; i < count; ++i) {
             const auto known = find(requests[i]);
-            if (known && known->is_exchange) { places_.push_back({i, requests[i], *known}); }
+            if (!known || !known->is_exchange) { continue; }
+            patterns_.push_back(known->pattern);
+            if (!known->is_persistent) { places_.push_back({i, requests[i]}); }
         }
-    } catch (const std::bad_alloc&) { places_.clear(); }
+    } catch (const std::bad_alloc&) {} // those that there was room for
 }
 
-std::vector<int> Awaited::done() {
-    std::vector<int> patterns;
+void Awaited::done() const {
     for (const Place& place : places_) {
-        const bool is_over = !place.known.is_persistent && requests_[place.index] != place.request;
-        if (is_over) { forget(place.request); }
-        patterns.push_back(place.known.pattern);
+        if (requests_[place.index] != place.request) { forget(place.request); }
     }
-    return patterns;
 }
 
 } // namespace nodeaware::recorded_requests

@@ -28,24 +28,25 @@ void forget(MPI_Request request);
 std::optional<Known> find(MPI_Request request);
 
 /// The requests of exchanges among those that a call completes, or looks for. Made before the call,
-/// which may change the handles. None where there is no memory for them.
+/// which may change the handles. Fewer where there is no memory for them.
 class Awaited {
   public:
     Awaited() = default;
     Awaited(int count, const MPI_Request* requests);
 
-    /// After the call: forgets those that it has completed. Returns the patterns of all, which the
-    /// call has waited for.
-    std::vector<int> done();
+    /// After the call: forgets those that it has completed. Throws nothing.
+    void done() const;
+    /// Of all of them.
+    const std::vector<int>& patterns() const { return patterns_; }
 
   private:
-    const MPI_Request* requests_ = nullptr;
     struct Place {
         int index;
         MPI_Request request;
-        Known known;
     };
-    std::vector<Place> places_;
+    const MPI_Request* requests_ = nullptr;
+    std::vector<Place> places_; ///< of those that are no more when they are complete
+    std::vector<int> patterns_;
 };
 
 } // namespace nodeaware::recorded_requests

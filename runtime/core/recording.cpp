@@ -290,9 +290,9 @@ namespace {
         if constexpr (completes(#name)) { awaited = awaited_by(NODEAWARE_LIST arguments); }        \
         const int result = (sees_requests() ? plain.name : mpi_##name)arguments;                   \
         if (!is_on()) { return result; }                                                           \
-        const std::vector<int> patterns = awaited.done();                                          \
-        if (result == MPI_SUCCESS && !patterns.empty()) {                                          \
-            recorded_calls::waiting(made("MPI_" #name " of exchanges", begin), patterns,           \
+        awaited.done();                                                                            \
+        if (result == MPI_SUCCESS && !awaited.patterns().empty()) {                                \
+            recorded_calls::waiting(made("MPI_" #name " of exchanges", begin), awaited.patterns(), \
                                     !only_looks(#name));                                           \
         } else if (result == MPI_SUCCESS) {                                                        \
             note_requests(made("MPI_" #name, begin), NODEAWARE_LIST arguments);                    \

@@ -101,6 +101,9 @@ std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analys
 std::string recommended_config(const Trace& trace, const TraceAnalysis& analysis,
                                const TraceForecast& forecast, const std::string& model = "");
 
+/// Which job a trace is of, and how much of it is there.
+nlohmann::ordered_json job_json(const Trace& trace, const TraceAnalysis& analysis);
+
 /// All of it; `table`: the name of the model table.
 nlohmann::ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
                                const TraceForecast& forecast, const std::string& table);

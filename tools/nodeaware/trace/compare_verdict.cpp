@@ -130,17 +130,9 @@ ordered_json ways_of(const std::vector<ComparedWay>& ways) {
 }
 
 ordered_json trace_of(const ComparedTrace& compared) {
-    const Trace& trace = compared.trace;
-    return {{"folder", trace.folder},
-            {"library", trace.library},
-            {"mpi", trace.mpi},
-            {"begin", trace.begin},
-            {"observes", trace.observes},
-            {"complete", trace.is_complete},
-            {"ranks", trace.nodes.size()},
-            {"ranks_read", trace.ranks.size()},
-            {"nodes", compared.analysis.nodes},
-            {"complaints", trace.complaints}};
+    ordered_json trace = {{"folder", compared.trace.folder}, {"observes", compared.trace.observes}};
+    trace.update(job_json(compared.trace, compared.analysis));
+    return trace;
 }
 
 } // namespace

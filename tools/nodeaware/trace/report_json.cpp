@@ -70,43 +70,48 @@ ordered_json forecast_json(const TraceForecast& forecast, const std::string& tab
 
 } // namespace
 
-ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
-                     const TraceForecast& forecast, const std::string& table) {
-    const auto extreme = [](const TraceAnalysis::Extreme& of) {
-        return ordered_json{{"rank", of.rank}, {"seconds", of.seconds}};
-    };
-    return {{"verdict", verdict(trace, analysis, forecast)},
-            {"complaints", trace.complaints},
+ordered_json job_json(const Trace& trace, const TraceAnalysis& analysis) {
+    return {{"complaints", trace.complaints},
             {"library", trace.library},
             {"mpi", trace.mpi},
             {"begin", trace.begin},
             {"complete", trace.is_complete},
             {"ranks", trace.nodes.size()},
             {"ranks_read", trace.ranks.size()},
-            {"nodes", analysis.nodes},
-            {"wall", analysis.wall},
-            {"shares",
-             {{"exchanges", analysis.shares[0]},
-              {"messages", analysis.shares[1]},
-              {"other_collectives", analysis.shares[2]},
-              {"files", analysis.shares[3]}}},
-            {"seconds_in_calls",
-             {{"least", extreme(analysis.least_in_calls)},
-              {"mean", analysis.mean_in_calls},
-              {"most", extreme(analysis.most_in_calls)},
-              {"others_wait_for_least", analysis.least_stands_out()}}},
-            {"between_nodes",
-             {{"collective", sums_of(analysis.collective_between_nodes)},
-              {"point_to_point", sums_of(analysis.messages_between_nodes)},
-              {"repeated_bytes", analysis.repeated_between_nodes},
-              {"equal_bytes", analysis.equal_between_nodes},
-              {"sizes", sizes_of(analysis)}}},
-            {"within_nodes", sums_of(analysis.within_nodes)},
-            {"receives", analysis.receives},
-            {"from_any_source", analysis.from_any_source},
-            {"communicators", rows_of(analysis.communicators, "ranks")},
-            {"sites", rows_of(analysis.sites, "site")},
-            {"forecast", forecast_json(forecast, table)}};
+            {"nodes", analysis.nodes}};
+}
+
+ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
+                     const TraceForecast& forecast, const std::string& table) {
+    const auto extreme = [](const TraceAnalysis::Extreme& of) {
+        return ordered_json{{"rank", of.rank}, {"seconds", of.seconds}};
+    };
+    ordered_json report = {{"verdict", verdict(trace, analysis, forecast)}};
+    report.update(job_json(trace, analysis));
+    report.update(ordered_json{{"wall", analysis.wall},
+                               {"shares",
+                                {{"exchanges", analysis.shares[0]},
+                                 {"messages", analysis.shares[1]},
+                                 {"other_collectives", analysis.shares[2]},
+                                 {"files", analysis.shares[3]}}},
+                               {"seconds_in_calls",
+                                {{"least", extreme(analysis.least_in_calls)},
+                                 {"mean", analysis.mean_in_calls},
+                                 {"most", extreme(analysis.most_in_calls)},
+                                 {"others_wait_for_least", analysis.least_stands_out()}}},
+                               {"between_nodes",
+                                {{"collective", sums_of(analysis.collective_between_nodes)},
+                                 {"point_to_point", sums_of(analysis.messages_between_nodes)},
+                                 {"repeated_bytes", analysis.repeated_between_nodes},
+                                 {"equal_bytes", analysis.equal_between_nodes},
+                                 {"sizes", sizes_of(analysis)}}},
+                               {"within_nodes", sums_of(analysis.within_nodes)},
+                               {"receives", analysis.receives},
+                               {"from_any_source", analysis.from_any_source},
+                               {"communicators", rows_of(analysis.communicators, "ranks")},
+                               {"sites", rows_of(analysis.sites, "site")},
+                               {"forecast", forecast_json(forecast, table)}});
+    return report;
 }
 
 } // namespace nodeaware::tool
