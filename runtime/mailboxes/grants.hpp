@@ -18,11 +18,13 @@ class Grants {
 
     Grants(int nodes, int ranks) : nodes_(nodes), ranks_(ranks) {}
     uint64_t memory_bytes() const {
-        return static_cast<uint64_t>(nodes_) * static_cast<uint64_t>(ranks_) * cells * sizeof(Cell);
+        return senders() * (cells * sizeof(Cell) + sizeof(Time)) +
+               static_cast<uint64_t>(nodes_) * sizeof(Time);
     }
     void attach(std::byte* memory) { memory_ = memory; }
 
-    bool has(int node, int rank) const {
+    bool has(int node, int rank, double seconds = 0) const {
+        if (is_avoided(node, rank, seconds)) { return false; }
         for (uint32_t i = 0; i < cells; ++i) {
             if (cell(node, rank, i).load(std::memory_order_acquire) == ready) { return true; }
         }
@@ -46,6 +48,36 @@ class Grants {
             taken[i] = *number;
         }
         return taken.size();
+    }
+    /// The rank's keeper there is slow: others of this node should send, until then, if they can.
+    void avoid(int node, int rank, double until) {
+        avoided_until(node, rank).store(until, std::memory_order_relaxed);
+    }
+    bool is_avoided(int node, int rank, double seconds) const {
+        return avoided_until(node, rank).load(std::memory_order_relaxed) > seconds;
+    }
+    /// It has been granted cells, ready or not, and its keeper is not avoided.
+    bool is_of_use(int node, int rank, double seconds) const {
+        return cell(node, rank, 0).load(std::memory_order_relaxed) != 0 &&
+               !is_avoided(node, rank, seconds);
+    }
+    /// What was sent to that node then has come back: what was sent long before it, and has not,
+    /// was overtaken.
+    void came_back(int node, double sent_at) {
+        Time& latest = last_back(node);
+        double known = latest.load(std::memory_order_relaxed);
+        while (sent_at > known &&
+               !latest.compare_exchange_weak(known, sent_at, std::memory_order_relaxed)) {}
+    }
+    double latest_back(int node) const { return last_back(node).load(std::memory_order_relaxed); }
+    /// The rank whose cell `outgoing` has travelled to.
+    std::optional<int> user(int node, uint32_t outgoing) const {
+        for (int rank = 0; rank < ranks_; ++rank) {
+            for (uint32_t i = 0; i < cells; ++i) {
+                if (cell(node, rank, i).load() == first_used + outgoing) { return rank; }
+            }
+        }
+        return std::nullopt;
     }
     /// What travelled there will do so another way: give() is not to tell. If it is about to, that
     /// is over when this returns.
@@ -73,16 +105,29 @@ class Grants {
 
   private:
     using Cell = std::atomic<uint32_t>;
+    using Time = std::atomic<double>;
     static constexpr uint32_t ready = 1; ///< 0: not granted
     static constexpr uint32_t first_used = 2;
     static constexpr uint32_t telling = uint32_t{1} << 31U;
     static constexpr uint32_t forgotten = telling - 1;
 
-    Cell& cell(int node, int rank, uint32_t number) const {
-        const auto at = static_cast<uint64_t>(node) * static_cast<uint64_t>(ranks_) +
-                        static_cast<uint64_t>(rank);
-        return *std::launder(reinterpret_cast<Cell*>(memory_) + at * cells + number);
+    uint64_t senders() const {
+        return static_cast<uint64_t>(nodes_) * static_cast<uint64_t>(ranks_);
     }
+    uint64_t sender(int node, int rank) const {
+        return static_cast<uint64_t>(node) * static_cast<uint64_t>(ranks_) +
+               static_cast<uint64_t>(rank);
+    }
+    Cell& cell(int node, int rank, uint32_t number) const {
+        return *std::launder(reinterpret_cast<Cell*>(memory_) + sender(node, rank) * cells +
+                             number);
+    }
+    Time& time(uint64_t number) const {
+        return *std::launder(reinterpret_cast<Time*>(memory_ + senders() * cells * sizeof(Cell)) +
+                             number);
+    }
+    Time& avoided_until(int node, int rank) const { return time(sender(node, rank)); }
+    Time& last_back(int node) const { return time(senders() + static_cast<uint64_t>(node)); }
 
     int nodes_;
     int ranks_;

@@ -7,11 +7,9 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t state_mask = 3;
 constexpr uint64_t one_generation = 4;
 constexpr uint64_t waiting = 0;
 constexpr uint64_t sorting = 1;
-constexpr uint64_t landed = 2;
 
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 constexpr uint64_t generation_of(uint64_t word) { return word / one_generation + 1; }
@@ -85,8 +83,9 @@ bool IncomingCells::begin_sorting(const Place& place) noexcept {
     return word.compare_exchange_strong(now, now + sorting);
 }
 
-void IncomingCells::sorted(const Place& place) noexcept {
+void IncomingCells::sorted(const Place& place, double seconds) noexcept {
     const auto parts = container::parts_of(memory(place));
+    control(place).landed_at.store(seconds, std::memory_order_relaxed);
     control(place).remaining.store(parts.size(), std::memory_order_relaxed);
     for (const container::Part& part : parts) {
         untaken(static_cast<int>(part.destination)).fetch_add(1, std::memory_order_relaxed);
@@ -101,11 +100,21 @@ std::span<const std::byte> IncomingCells::items(const Place& place, int rank) co
     return memory(place).subspan(mine >> 32, mine & 0xffffffffU);
 }
 
+std::span<const std::byte> IncomingCells::claim(const Place& place, int rank) {
+    const uint64_t claimed = range(place, rank).exchange(0, std::memory_order_acquire);
+    return memory(place).subspan(claimed >> 32, claimed & 0xffffffffU);
+}
+
 void IncomingCells::taken(const Place& place, int rank) {
-    range(place, rank).store(0, std::memory_order_relaxed);
-    untaken(rank).fetch_sub(1, std::memory_order_relaxed);
+    took_moved(rank);
+    moved(place);
+}
+
+void IncomingCells::moved(const Place& place) {
     control(place).remaining.fetch_sub(1, std::memory_order_acq_rel);
 }
+
+void IncomingCells::took_moved(int rank) { untaken(rank).fetch_sub(1, std::memory_order_relaxed); }
 
 bool IncomingCells::has_items(int rank) const {
     return untaken(rank).load(std::memory_order_relaxed) != 0;

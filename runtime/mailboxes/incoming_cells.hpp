@@ -43,10 +43,19 @@ class IncomingCells {
     /// True: a container has landed there and nobody has sorted it; the caller looks at what it
     /// says and then calls sorted(), whatever happens.
     bool begin_sorting(const Place& place) noexcept;
-    void sorted(const Place& place) noexcept;
-    /// The items of the container in the cell for one rank, if it has not taken them.
+    void sorted(const Place& place, double seconds) noexcept;
+    /// The items of the container in the cell for one rank, if nobody has claimed them.
     std::span<const std::byte> items(const Place& place, int rank) const;
+    /// The same: whoever is first, the rank itself or one that moves them out of the cell, copies
+    /// them and calls one of the next two.
+    std::span<const std::byte> claim(const Place& place, int rank);
     void taken(const Place& place, int rank);
+    void moved(const Place& place);
+    /// It has taken what was moved.
+    void took_moved(int rank);
+    /// Calls `look(rank, bytes)` with each rank whose items have been in the cell since before
+    /// then.
+    template <class Look> void for_each_late(const Place& place, double since, Look look) const;
     /// There is something for it in any of the cells.
     bool has_items(int rank) const;
 
@@ -67,8 +76,11 @@ class IncomingCells {
     struct Control {
         std::atomic<uint64_t> word{0};      ///< generation less 1, state
         std::atomic<uint64_t> remaining{0}; ///< ranks that have something to take
+        std::atomic<double> landed_at{0};
     };
     using Range = std::atomic<uint64_t>; ///< offset and bytes; 0: nothing
+    static constexpr uint64_t state_mask = 3;
+    static constexpr uint64_t landed = 2;
 
     uint64_t index(const Place& place) const;
     Control& control(const Place& place) const;
@@ -86,5 +98,19 @@ class IncomingCells {
     uint64_t data_at_;
     std::byte* memory_ = nullptr;
 };
+
+template <class Look>
+void IncomingCells::for_each_late(const Place& place, double since, Look look) const {
+    const Control& looked_at = control(place);
+    if ((looked_at.word.load(std::memory_order_acquire) & state_mask) != landed ||
+        looked_at.remaining.load(std::memory_order_relaxed) == 0 ||
+        looked_at.landed_at.load(std::memory_order_relaxed) > since) {
+        return;
+    }
+    for (int rank = 0; rank < static_cast<int>(ranks_); ++rank) {
+        const uint64_t bytes = items(place, rank).size();
+        if (bytes > 0) { look(rank, bytes); }
+    }
+}
 
 } // namespace nodeaware

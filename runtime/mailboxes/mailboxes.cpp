@@ -85,7 +85,7 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
       node_(topology_.node_of(rank_)), local_(topology_.local_of(rank_)),
       senders_(static_cast<size_t>(topology_.ranks()), -1), mates_(topology_.ranks_on(node_)),
       outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0), incoming_cells_(0, 0, 0, 0),
-      incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
+      rings_(0, 0), incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
     for (int rank = 0; rank < topology_.ranks(); ++rank) {
         if (topology_.node_of(rank) == node_) { continue; }
         senders_[static_cast<size_t>(rank)] = static_cast<int>(rank_of_sender_.size());
@@ -97,6 +97,7 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     uses_.assign(others * Grants::cells, 0);
     sent_.assign(kinds * static_cast<size_t>(topology_.ranks()), 0);
     sent_by_all_ = sent_;
+    few_messages_ = automatic_batch_timeout(world);
     note_eager_ = [this](const OutgoingMessages::Sent& sent) {
         eager_limit_.note(sent.bytes, sent.at_least, sent.at_most, round_trip());
     };
@@ -114,7 +115,10 @@ bool Mailboxes::create_memory(uint64_t limit) {
     outgoing_cells_ = OutgoingCells(others, static_cast<uint32_t>(cells.collected));
     grants_ = Grants(others, here);
     const auto senders = static_cast<int>(rank_of_sender_.size());
-    const auto fitting = static_cast<int>(limit / 2 / Grants::cells / cell_bytes_);
+    const uint64_t room = limit / 8 / static_cast<uint64_t>(here); // in a ring
+    rings_ = Rings(here, std::min<uint64_t>(Grants::cells * cell_bytes_, room / 64 * 64));
+    const auto fitting = static_cast<int>((limit / 2 - std::min(limit / 8, rings_.memory_bytes())) /
+                                          Grants::cells / cell_bytes_);
     const int slots = std::min({senders, std::max(others, most_slots), fitting});
     most_slots_of_a_node_ = std::max(1, slots / others);
     incoming_cells_ = IncomingCells(senders, slots, here, cell_bytes_);
@@ -124,7 +128,8 @@ bool Mailboxes::create_memory(uint64_t limit) {
     const uint64_t expected_at = grants_at + aligned(grants_.memory_bytes());
     const uint64_t limit_at = expected_at + aligned(expected_.memory_bytes());
     const uint64_t incoming_at = limit_at + aligned(EagerLimit::memory_bytes());
-    const uint64_t bytes = incoming_at + aligned(incoming_cells_.memory_bytes());
+    const uint64_t rings_at = incoming_at + aligned(incoming_cells_.memory_bytes());
+    const uint64_t bytes = rings_at + aligned(rings_.memory_bytes());
     const LocalGroup group(comm_, topology_.ranks_of(node_), local_);
     memory_ = SharedMemory::create(group, bytes);
     if (memory_.data() == nullptr) { return false; }
@@ -134,6 +139,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     expected_.attach(memory_.data() + expected_at);
     eager_limit_.attach(memory_.data() + limit_at);
     incoming_cells_.attach(memory_.data() + incoming_at);
+    rings_.attach(memory_.data() + rings_at);
     if (local_ == 0) { outgoing_cells_.initialize(); }
     return true; // others use it after a call that all ranks take part in
 }

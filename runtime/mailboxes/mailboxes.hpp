@@ -11,6 +11,7 @@
 #include "runtime/mailboxes/node_mates.hpp"
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/mailboxes/outgoing_messages.hpp"
+#include "runtime/mailboxes/rings.hpp"
 #include "runtime/memory/shared_memory.hpp"
 #include "runtime/progress/clock.hpp"
 #include "runtime/progress/progress.hpp"
@@ -193,6 +194,7 @@ class Mailboxes : public WorkSource {
         uint64_t apart = 0;      ///< closed, and then sent to each receiver
         uint64_t overdue = 0;    ///< of both, because of the time limit
         uint64_t again = 0;      ///< sent once more
+        uint64_t moved = 0;      ///< parts that this rank has moved for others that were slow
     };
     const Counts& counts() const { return counts_; }
 
@@ -242,6 +244,9 @@ class Mailboxes : public WorkSource {
     void take_message(const IncomingMessages::Message& message);
     void deliver(Name name, std::shared_ptr<const std::byte> bytes, uint64_t size);
     void take_items(const IncomingCells::Place& place);
+    void take_moved(uint64_t bytes);
+    void take_own(std::shared_ptr<const std::byte[]> items, uint64_t bytes);
+    void move_late(const IncomingCells::Place& place, double since);
     void give(int other, int local, uint32_t cells);
     void close_ready();
     void close_what_may_leave();
@@ -249,7 +254,9 @@ class Mailboxes : public WorkSource {
     double longest_hold() const { return 2 * mates_.round_trip(); }
     bool gains_by_waiting(int other, uint32_t generation) const;
     bool is_about_to_send(int mate) const;
-    bool others_can_send(int other) const;
+    bool others_can_send(int other, double begun) const;
+    bool is_overtaken(int other, double sent_at) const;
+    bool avoid_keeper(int other, int local, double sent_at);
     void send_again();
     void keep(int sender);
     std::optional<int> slot_for(int sender);
@@ -289,11 +296,13 @@ class Mailboxes : public WorkSource {
     Grants grants_;
     ExpectedTraffic expected_;
     IncomingCells incoming_cells_;
+    Rings rings_;
     IncomingMessages incoming_;
     OutgoingMessages outgoing_;
     EagerLimit eager_limit_;
     OutgoingMessages::Watch note_eager_;
 
+    double few_messages_ = 0;  ///< seconds that they take
     std::vector<int> keepers_; ///< by other node, of this rank's cells there; -1: none yet
     std::vector<bool> asked_;
     std::vector<uint64_t> uses_; ///< by other node and cell

@@ -48,20 +48,47 @@ void Mailboxes::take_message(const IncomingMessages::Message& message) {
 }
 
 void Mailboxes::take_items(const IncomingCells::Place& place) {
-    const auto items = incoming_cells_.items(place, local_);
-    const auto kept = std::make_shared_for_overwrite<std::byte[]>(items.size());
+    const uint64_t bytes = incoming_cells_.items(place, local_).size();
+    const auto kept = std::make_shared_for_overwrite<std::byte[]>(bytes);
+    const auto items = incoming_cells_.claim(place, local_);
+    if (items.empty()) { return; } // they were moved a moment ago
     std::memcpy(kept.get(), items.data(), items.size());
     incoming_cells_.taken(place, local_);
+    take_own(kept, bytes);
+}
+
+void Mailboxes::take_moved(uint64_t bytes) {
+    const auto kept = std::make_shared_for_overwrite<std::byte[]>(bytes);
+    rings_.take(local_, {kept.get(), bytes});
+    incoming_cells_.took_moved(local_);
+    take_own(kept, bytes);
+}
+
+void Mailboxes::take_own(std::shared_ptr<const std::byte[]> items, uint64_t bytes) {
     mates_.has_taken(local_, now());
-    take_each(std::span<const std::byte>(kept.get(), items.size()),
-              [&](const container::Item& item, std::span<const std::byte> bytes) {
-                  deliver(item.name, {kept, bytes.data()}, bytes.size());
+    take_each({items.get(), bytes},
+              [&](const container::Item& item, std::span<const std::byte> message) {
+                  deliver(item.name, {items, message.data()}, message.size());
               });
+}
+
+/// Of ranks that have left it there for long: others need the cell. What has no room where they
+/// find it stays, and its sender does without the cell.
+void Mailboxes::move_late(const IncomingCells::Place& place, double since) {
+    if (longest_hold() == 0) { return; } // not known what is long
+    incoming_cells_.for_each_late(place, since, [&](int rank, uint64_t bytes) {
+        if (rank == local_) { return; }
+        const auto claim = [&] { return incoming_cells_.claim(place, rank); };
+        if (!rings_.move(rank, bytes, claim)) { return; }
+        incoming_cells_.moved(place);
+        ++counts_.moved;
+    });
 }
 
 /// Nobody else looks at what this rank has begun to sort: nothing may fail meanwhile.
 void Mailboxes::look() {
     const int granted = incoming_cells_.granted();
+    const double time = granted == 0 ? 0 : now();
     for (int i = 0; i < granted; ++i) {
         for (uint32_t cell = 0; cell < IncomingCells::cells; ++cell) {
             const IncomingCells::Place place{i, cell};
@@ -70,18 +97,23 @@ void Mailboxes::look() {
                 for (const auto& credit : container::credits_of(incoming_cells_.memory(place))) {
                     give(other, static_cast<int>(credit.rank), credit.cells);
                 }
-                incoming_cells_.sorted(place);
+                incoming_cells_.sorted(place, time);
             }
             if (!incoming_cells_.items(place, local_).empty()) { take_items(place); }
+            move_late(place, time - longest_hold());
         }
     }
+    while (const uint64_t bytes = rings_.first_bytes(local_)) { take_moved(bytes); }
 }
 
 void Mailboxes::give(int other, int local, uint32_t cells) {
     for (uint32_t cell = 0; cell < Grants::cells; ++cell) {
         if ((cells >> cell & 1U) == 0) { continue; }
         grants_.give(other, local, cell, [&](uint32_t travelled) {
-            note_round_trip(now() - outgoing_cells_.kept_at(other, travelled));
+            const double sent_at = outgoing_cells_.kept_at(other, travelled);
+            note_round_trip(now() - sent_at);
+            if (is_overtaken(other, sent_at)) { avoid_keeper(other, local, sent_at); }
+            grants_.came_back(other, sent_at);
             outgoing_cells_.returned(other, travelled);
         });
     }

@@ -48,12 +48,12 @@ void Mailboxes::note_put(Name name, const OutgoingCells::Place& place, double pa
     if (expected_.put(place.node, local_, place.generation) && was_late) {
         outgoing_cells_.missed(place.node);
     }
-    const double leaves_at = outgoing_cells_.times(place.node, place.generation).leaves_at;
+    const auto [begun, leaves_at] = outgoing_cells_.times(place.node, place.generation);
     const bool is_overdue = leaves_at != 0 && now() > leaves_at;
     if (!is_overdue) {
         if (!outgoing_cells_.is_known(place.node, place.generation)) { return; }
         if (gains_by_waiting(place.node, place.generation)) { return; }
-        if (others_can_send(place.node)) { return; }
+        if (others_can_send(place.node, begun)) { return; }
     }
     if (try_to_send(place.node, place.generation)) { mates_.closed(std::nullopt); }
 }
@@ -135,7 +135,8 @@ void Mailboxes::send_closed(int other, uint32_t generation) {
 bool Mailboxes::send_containers(int other, uint32_t generation, const container::Sorted& sorted) {
     const auto limit = eager_limit_.limit_for(static_cast<uint32_t>(sorted.items.size()));
     auto lists = container::cut(sorted.parts, limit.value_or(cell_bytes_));
-    std::vector<uint32_t> granted(lists.size());
+    const bool is_avoided = grants_.is_avoided(other, local_, now());
+    std::vector<uint32_t> granted(is_avoided ? 0 : lists.size());
     granted.resize(
         grants_.take(other, local_, OutgoingCells::cell_of(generation), std::span(granted)));
     if (granted.empty()) { return false; }
@@ -268,7 +269,7 @@ void Mailboxes::close_ready() {
             continue;
         }
         if (!is_overdue && !are_others_in && gains_by_waiting(other, *generation)) { continue; }
-        if (!is_overdue && others_can_send(other)) { continue; }
+        if (!is_overdue && others_can_send(other, times.now)) { continue; }
         const bool is_all = are_others_in || (is_complete && !is_held_up);
         const Known known = is_all            ? Known::complete
                             : is_held_in_vain ? Known::held_in_vain
@@ -321,7 +322,8 @@ void Mailboxes::others_are_in() {
         const auto generation = outgoing_cells_.collecting(other);
         if (!generation || !outgoing_cells_.awaits_others(other, *generation)) { continue; }
         outgoing_cells_.others_are_in(other, *generation);
-        if (others_can_send(other)) { continue; } // and are about to look
+        const double begun = outgoing_cells_.times(other, *generation).now;
+        if (others_can_send(other, begun)) { continue; } // and are about to look
         try {
             close_and_send(other, *generation, Known::complete);
         } catch (const MpiError&) { // left to the next look
@@ -330,11 +332,34 @@ void Mailboxes::others_are_in() {
     forget_sent();
 }
 
-/// Another rank that waits may send a container there, and this one may not.
-bool Mailboxes::others_can_send(int other) const {
-    if (grants_.has(other, local_)) { return false; }
+/// Another rank that waits may send a container there, and this one may not; or should not, for its
+/// keeper is slow, and some other rank may look soon.
+bool Mailboxes::others_can_send(int other, double begun) const {
+    const double time = now();
+    if (grants_.has(other, local_, time)) { return false; }
+    const bool is_early = grants_.is_avoided(other, local_, time) && time < begun + longest_hold();
     for (int mate = 0; mate < topology_.ranks_on(node_); ++mate) {
-        if (mate != local_ && mates_.waits(mate) && grants_.has(other, mate)) { return true; }
+        const bool looks = mates_.waits(mate) || is_early;
+        if (mate != local_ && looks && grants_.has(other, mate, time)) { return true; }
+    }
+    return false;
+}
+
+/// What was sent to that node long after it has come back. Credits travel together, so that is the
+/// fault of the keeper.
+bool Mailboxes::is_overtaken(int other, double sent_at) const {
+    return grants_.latest_back(other) > sent_at + 2 * longest_hold();
+}
+
+/// A keeper that is seldom in MPI, as who computes for long or writes files, while others of its
+/// node are. False where all ranks are such: there is nothing to choose.
+bool Mailboxes::avoid_keeper(int other, int local, double sent_at) {
+    const double time = now();
+    for (int mate = 0; mate < topology_.ranks_on(node_); ++mate) {
+        if (mate == local || !grants_.is_of_use(other, mate, time)) { continue; }
+        constexpr double times = 16; // as long as it was late: what it costs to try is 6 %
+        grants_.avoid(other, local, time + times * (time - sent_at));
+        return true;
     }
     return false;
 }
@@ -343,10 +368,19 @@ bool Mailboxes::others_can_send(int other) const {
 void Mailboxes::send_again() {
     if (waiting_since_ == 0 || is_last_sent_) { return; }
     const double time = now();
-    if (time - waiting_since_ < again_after_) { return; }
+    const double waited = time - waiting_since_;
+    const double patience = std::min(again_after_, few_messages_);
+    if (waited < patience) { return; }
     for (int other = 0; other < topology_.nodes() - 1; ++other) {
-        const auto generation = outgoing_cells_.kept_since(other, time - again_after_);
-        if (!generation || !outgoing_cells_.send_again(other, *generation)) { continue; }
+        auto generation = outgoing_cells_.kept_since(other, time - patience);
+        if (!generation) { continue; }
+        const double sent_at = outgoing_cells_.kept_at(other, OutgoingCells::cell_of(*generation));
+        const bool is_late = waited >= again_after_ && time - sent_at > again_after_;
+        const bool is_passed = is_overtaken(other, sent_at);
+        if (!is_late && !is_passed) { continue; }
+        const auto user = grants_.user(other, OutgoingCells::cell_of(*generation));
+        const bool is_avoided = user && avoid_keeper(other, *user, sent_at);
+        if (!outgoing_cells_.send_again(other, *generation)) { continue; }
         try {
             send_apart(other, container::sort(outgoing_cells_.content(other, *generation)));
         } catch (...) {
@@ -355,7 +389,7 @@ void Mailboxes::send_again() {
         }
         outgoing_cells_.sent_again(other, *generation);
         ++counts_.again;
-        again_after_ = std::min(2 * again_after_, 1.0); // it costs, and may be in vain
+        if (!is_avoided) { again_after_ = std::min(2 * again_after_, 1.0); } // it may be in vain
     }
 }
 

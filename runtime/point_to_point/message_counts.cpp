@@ -56,6 +56,7 @@ void add(const Mailboxes::Counts& counts) {
     totals.mailboxes.apart += counts.apart;
     totals.mailboxes.overdue += counts.overdue;
     totals.mailboxes.again += counts.again;
+    totals.mailboxes.moved += counts.moved;
 }
 
 std::vector<Report::Note> notes() {
@@ -74,7 +75,8 @@ std::vector<Report::Note> notes() {
         {"containers: between two nodes", totals.mailboxes.containers},
         {"containers: between two ranks", totals.mailboxes.apart},
         {"containers: that left at the time limit", totals.mailboxes.overdue},
-        {"containers: sent once more", totals.mailboxes.again}};
+        {"containers: sent once more", totals.mailboxes.again},
+        {"containers: parts moved out of the way of others", totals.mailboxes.moved}};
     for (size_t i = 0; i < reasons; ++i) {
         notes.push_back({notes_of_reasons[i], totals.by_reason[i]});
     }

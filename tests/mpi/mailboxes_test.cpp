@@ -1,4 +1,4 @@
-// mailboxes_test late | absent | gaps | blocked | outside | finalize | testing | loop | ends
+// mailboxes_test late | absent | slow | gaps | blocked | outside | finalize | testing | loop | ends
 //
 // Small messages of all ranks to all ranks on other nodes, while those whose memory they land in
 // have something else to do.
@@ -18,6 +18,8 @@ namespace {
 
 constexpr int tag = 5;
 constexpr int done = 6;
+constexpr int told = 7;
+constexpr int line_bytes = 1500;
 
 /// All ranks, or some.
 using Members = std::function<bool(int)>;
@@ -84,6 +86,23 @@ class Program {
         for (int i = 0; i < 60; ++i) {
             exchange([](int rank) { return rank != 0; });
             if (rank() == 0) { usleep(3000); }
+        }
+    }
+
+    /// All others go on while the first rank takes what they tell it only now and then, which may
+    /// be more than there is room for.
+    void slow() {
+        constexpr int rounds = 60;
+        for (int i = 0; i < rounds; ++i) {
+            exchange([](int rank) { return rank != 0; });
+            if (rank() != 0) {
+                std::vector<char> line(line_bytes, value(rank(), 0));
+                MPI_Send(line.data(), line_bytes, MPI_CHAR, 0, told, MPI_COMM_WORLD);
+                continue;
+            }
+            if (i % 20 != 19) { continue; }
+            usleep(100000);
+            for (int k = i - 19; k <= i; ++k) { take_lines(k - i); }
         }
     }
 
@@ -156,6 +175,19 @@ class Program {
     /// All but one rank of each node, another one on each.
     static bool stays(int rank) { return rank % 3 != rank / 3 % 3; }
 
+    /// Those of the round that was so many rounds ago (negative).
+    void take_lines(int rounds) const {
+        for (int peer = 1; peer < size(); ++peer) {
+            std::vector<char> line(line_bytes);
+            MPI_Recv(line.data(), line_bytes, MPI_CHAR, peer, told, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            const auto expected = static_cast<char>(value(peer, 0) + rounds);
+            harness_.expect(line == std::vector<char>(line_bytes, expected),
+                            "line of " + std::to_string(peer) + " of round " +
+                                std::to_string(round_ + rounds));
+        }
+    }
+
     static void finish(std::vector<MPI_Request>& requests, bool tests) {
         const int count = static_cast<int>(requests.size());
         if (!tests) {
@@ -223,6 +255,7 @@ int main(int argc, char** argv) {
     Program program(harness, what != "loop");
     if (what == "late") { program.late(); }
     if (what == "absent") { program.absent(); }
+    if (what == "slow") { program.slow(); }
     if (what == "gaps") { program.gaps(); }
     if (what == "blocked") { program.blocked(); }
     if (what == "outside") { program.outside(); }

@@ -94,14 +94,15 @@ TEST(IncomingCells, EachRankTakesItsOwn) {
         EXPECT_FALSE(node[1].begin_sorting(place));
         EXPECT_FALSE(node[1].is_empty(place));
         EXPECT_FALSE(node[1].has_items(0));
-        node[0].sorted(place);
+        node[0].sorted(place, 0);
         EXPECT_FALSE(node[1].begin_sorting(place));
         EXPECT_FALSE(node[0].has_items(1));
         EXPECT_TRUE(node[1].items(place, 1).empty());
         for (const int rank : {2, 0}) {
             EXPECT_FALSE(node[1].is_empty(place));
             EXPECT_TRUE(node[1].has_items(rank));
-            EXPECT_EQ(names_in(node[rank].items(place, rank)), (Names{generation}));
+            EXPECT_EQ(names_in(node[1].items(place, rank)), (Names{generation}));
+            EXPECT_EQ(names_in(node[rank].claim(place, rank)), (Names{generation}));
             node[rank].taken(place, rank);
             EXPECT_TRUE(node[rank].items(place, rank).empty());
             EXPECT_FALSE(node[1].has_items(rank));
@@ -120,7 +121,7 @@ TEST(IncomingCells, WhatIsForNobodyNeedNotBeTaken) {
     std::memcpy(node[0].memory({0, 0}).data(), landed.data(), landed.size());
     ASSERT_TRUE(node[0].begin_sorting({0, 0}));
     EXPECT_FALSE(node[0].is_empty({0, 0}));
-    node[0].sorted({0, 0});
+    node[0].sorted({0, 0}, 0);
     EXPECT_TRUE(node[0].is_empty({0, 0}));
 }
 
@@ -326,9 +327,9 @@ class ManyContainers {
             const auto id = static_cast<int>(credits.front().rank);
             wrong_ += id % cells == cell ? 0 : 1;
             ++at(id).sorted;
-            incoming.sorted(place);
+            incoming.sorted(place, 0);
         }
-        const auto items = incoming.items(place, rank);
+        const auto items = incoming.claim(place, rank);
         if (items.empty()) { return; }
         const Names names = names_in(items);
         if (names.size() != 2 || names[0] != names[1]) {
