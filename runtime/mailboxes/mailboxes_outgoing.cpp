@@ -345,10 +345,10 @@ bool Mailboxes::others_can_send(int other, double begun) const {
     return false;
 }
 
-/// What was sent to that node long after it has come back. Credits travel together, so that is the
-/// fault of the keeper.
+/// What was sent to that node long after it has come back: longer than messages queue up. Credits
+/// travel together, so that is the fault of the keeper.
 bool Mailboxes::is_overtaken(int other, double sent_at) const {
-    return grants_.latest_back(other) > sent_at + 2 * longest_hold();
+    return grants_.latest_back(other) > sent_at + 2 * soon();
 }
 
 /// A keeper that is seldom in MPI, as who computes for long or writes files, while others of its
