@@ -7,17 +7,13 @@ namespace nodeaware::contexts {
 
 namespace {
 
-double patience() {
-    const double asked = library->world.options.batch_timeout;
-    return asked >= 0 ? asked : automatic_batch_timeout(library->world);
-}
-
 void complete(Communicator& communicator) {
     const auto& context = communicator.context();
     if (context == nullptr || library->mailboxes == nullptr || context->messages != nullptr) {
         return;
     }
-    context->messages = OperationMessages::create(*context, library->mailboxes, patience());
+    context->messages = OperationMessages::create(*context, library->mailboxes,
+                                                  library->world.options.batch_timeout);
 }
 
 } // namespace

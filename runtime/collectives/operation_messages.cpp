@@ -28,11 +28,11 @@ Mailboxes::Name name_of(const std::vector<int>& members, int number) {
 
 std::shared_ptr<OperationMessages> OperationMessages::create(NonblockingContext& context,
                                                              std::shared_ptr<Mailboxes> mailboxes,
-                                                             double patience) {
+                                                             double batch_timeout) {
     std::shared_ptr<OperationMessages> made;
     try {
         made = std::shared_ptr<OperationMessages>(new OperationMessages(
-            context.shared_inner(), context.parameters(), std::move(mailboxes), patience));
+            context.shared_inner(), context.parameters(), std::move(mailboxes), batch_timeout));
     } catch (const std::bad_alloc&) { made = nullptr; }
     const std::array<int, 2> mine = {made != nullptr ? 1 : 0, -names};
     std::array<int, 2> least{};
@@ -47,9 +47,9 @@ std::shared_ptr<OperationMessages> OperationMessages::create(NonblockingContext&
 
 OperationMessages::OperationMessages(std::shared_ptr<InnerCommunicator> inner,
                                      const Parameters& parameters,
-                                     std::shared_ptr<Mailboxes> mailboxes, double patience)
+                                     std::shared_ptr<Mailboxes> mailboxes, double batch_timeout)
     : inner_(std::move(inner)), parameters_(parameters), mailboxes_(std::move(mailboxes)),
-      patience_(patience), members_(inner_->members()), rank_(inner_->rank()) {}
+      batch_timeout_(batch_timeout), members_(inner_->members()), rank_(inner_->rank()) {}
 
 OperationMessages::~OperationMessages() {
     mailboxes_->remove(name_);

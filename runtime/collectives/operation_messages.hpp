@@ -24,9 +24,10 @@ namespace nodeaware {
 class OperationMessages final : public Mailboxes::Addressee {
   public:
     /// Collective over the communicator of the context; nullptr, on all ranks, if memory has run
-    /// out on one. Throws MpiError.
+    /// out on one. `batch_timeout`: seconds that messages wait for others; negative: automatic.
+    /// Throws MpiError.
     static std::shared_ptr<OperationMessages>
-    create(NonblockingContext& context, std::shared_ptr<Mailboxes> mailboxes, double patience);
+    create(NonblockingContext& context, std::shared_ptr<Mailboxes> mailboxes, double batch_timeout);
     ~OperationMessages();
     OperationMessages(const OperationMessages&) = delete;
     OperationMessages& operator=(const OperationMessages&) = delete;
@@ -52,7 +53,7 @@ class OperationMessages final : public Mailboxes::Addressee {
         const uint64_t kind = mix(mix(static_cast<uint64_t>(rank_), number), bytes);
         const uint64_t size = container::padded(sizeof header + bytes);
         const bool may_put = gathers_ && (is_time_to_look(operation) || mailboxes_->gathers(world));
-        if (may_put && mailboxes_->put(name_, world, kind, size, patience_, write_all, true)) {
+        if (may_put && mailboxes_->put(name_, world, kind, size, patience(), write_all, true)) {
             ++unsent_;
             return;
         }
@@ -93,14 +94,18 @@ class OperationMessages final : public Mailboxes::Addressee {
     /// What goes straight, for there was nothing to gather, may find others now.
     static bool is_time_to_look(uint64_t operation) { return operation % 16 == 0; }
     double most_gain(const Exchange& exchange) const;
+    /// Seconds that a message waits for those of other ranks.
+    double patience() const {
+        return batch_timeout_ >= 0 ? batch_timeout_ : mailboxes_->batch_timeout();
+    }
 
     OperationMessages(std::shared_ptr<InnerCommunicator> inner, const Parameters& parameters,
-                      std::shared_ptr<Mailboxes> mailboxes, double patience);
+                      std::shared_ptr<Mailboxes> mailboxes, double batch_timeout);
 
     std::shared_ptr<InnerCommunicator> inner_;
     Parameters parameters_;
     std::shared_ptr<Mailboxes> mailboxes_;
-    const double patience_;
+    const double batch_timeout_;      ///< seconds; negative: automatic
     const std::vector<int>& members_; ///< ranks in MPI_COMM_WORLD
     const int rank_;
     Mailboxes::Name name_ = 0;

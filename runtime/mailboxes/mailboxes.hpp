@@ -19,6 +19,7 @@
 #include "strategies/topology.hpp"
 #include "strategies/traffic.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -130,6 +131,8 @@ class Mailboxes : public WorkSource {
     void note_send(int destination) {
         expected_.sent(other_of(topology_.node_of(destination)), now(), round_trip() / 2);
     }
+    /// Seconds that a message waits for others where nothing is known of these.
+    double batch_timeout() const { return std::max(few_messages_, a_few * round_trip() / 2); }
     /// Share of those that would have.
     double saved_share() const { return expected_.saved_share(); }
     double surely_saved_share() const { return expected_.surely_saved_share(); }

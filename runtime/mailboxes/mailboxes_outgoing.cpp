@@ -369,7 +369,7 @@ void Mailboxes::send_again() {
     if (waiting_since_ == 0 || is_last_sent_) { return; }
     const double time = now();
     const double waited = time - waiting_since_;
-    const double patience = std::min(again_after_, few_messages_);
+    const double patience = std::min(again_after_, batch_timeout());
     if (waited < patience) { return; }
     for (int other = 0; other < topology_.nodes() - 1; ++other) {
         auto generation = outgoing_cells_.kept_since(other, time - patience);
