@@ -100,9 +100,14 @@ std::span<const std::byte> IncomingCells::items(const Place& place, int rank) co
     return memory(place).subspan(mine >> 32, mine & 0xffffffffU);
 }
 
-std::span<const std::byte> IncomingCells::claim(const Place& place, int rank) {
-    const uint64_t claimed = range(place, rank).exchange(0, std::memory_order_acquire);
-    return memory(place).subspan(claimed >> 32, claimed & 0xffffffffU);
+std::span<const std::byte> IncomingCells::claim(const Place& place, int rank, uint64_t bytes) {
+    Range& mine = range(place, rank);
+    uint64_t seen = mine.load(std::memory_order_acquire);
+    const bool is_same = (seen & 0xffffffffU) == bytes;
+    if (!is_same || !mine.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) {
+        return {};
+    }
+    return memory(place).subspan(seen >> 32, bytes);
 }
 
 void IncomingCells::taken(const Place& place, int rank) {

@@ -46,9 +46,10 @@ class IncomingCells {
     void sorted(const Place& place, double seconds) noexcept;
     /// The items of the container in the cell for one rank, if nobody has claimed them.
     std::span<const std::byte> items(const Place& place, int rank) const;
-    /// The same: whoever is first, the rank itself or one that moves them out of the cell, copies
-    /// them and calls one of the next two.
-    std::span<const std::byte> claim(const Place& place, int rank);
+    /// The same, if they are still so many bytes: whoever is first, the rank itself or one that
+    /// moves them out of the cell, copies them and calls one of the next two. Since items() was
+    /// called others may have been taken, and the next container may have landed.
+    std::span<const std::byte> claim(const Place& place, int rank, uint64_t bytes);
     void taken(const Place& place, int rank);
     void moved(const Place& place);
     /// It has taken what was moved.

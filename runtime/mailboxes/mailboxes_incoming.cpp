@@ -50,9 +50,9 @@ void Mailboxes::take_message(const IncomingMessages::Message& message) {
 void Mailboxes::take_items(const IncomingCells::Place& place) {
     const uint64_t bytes = incoming_cells_.items(place, local_).size();
     const auto kept = std::make_shared_for_overwrite<std::byte[]>(bytes);
-    const auto items = incoming_cells_.claim(place, local_);
+    const auto items = incoming_cells_.claim(place, local_, bytes);
     if (items.empty()) { return; } // they were moved a moment ago
-    std::memcpy(kept.get(), items.data(), items.size());
+    std::memcpy(kept.get(), items.data(), bytes);
     incoming_cells_.taken(place, local_);
     take_own(kept, bytes);
 }
@@ -78,7 +78,7 @@ void Mailboxes::move_late(const IncomingCells::Place& place, double since) {
     if (longest_hold() == 0) { return; } // not known what is long
     incoming_cells_.for_each_late(place, since, [&](int rank, uint64_t bytes) {
         if (rank == local_) { return; }
-        const auto claim = [&] { return incoming_cells_.claim(place, rank); };
+        const auto claim = [&] { return incoming_cells_.claim(place, rank, bytes); };
         if (!rings_.move(rank, bytes, claim)) { return; }
         incoming_cells_.moved(place);
         ++counts_.moved;

@@ -102,7 +102,9 @@ TEST(IncomingCells, EachRankTakesItsOwn) {
             EXPECT_FALSE(node[1].is_empty(place));
             EXPECT_TRUE(node[1].has_items(rank));
             EXPECT_EQ(names_in(node[1].items(place, rank)), (Names{generation}));
-            EXPECT_EQ(names_in(node[rank].claim(place, rank)), (Names{generation}));
+            const uint64_t bytes = node[1].items(place, rank).size();
+            EXPECT_TRUE(node[rank].claim(place, rank, bytes + 8).empty());
+            EXPECT_EQ(names_in(node[rank].claim(place, rank, bytes)), (Names{generation}));
             node[rank].taken(place, rank);
             EXPECT_TRUE(node[rank].items(place, rank).empty());
             EXPECT_FALSE(node[1].has_items(rank));
@@ -329,7 +331,7 @@ class ManyContainers {
             ++at(id).sorted;
             incoming.sorted(place, 0);
         }
-        const auto items = incoming.claim(place, rank);
+        const auto items = incoming.claim(place, rank, incoming.items(place, rank).size());
         if (items.empty()) { return; }
         const Names names = names_in(items);
         if (names.size() != 2 || names[0] != names[1]) {

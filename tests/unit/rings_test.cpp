@@ -107,7 +107,7 @@ TEST(Rings, EachItemIsTakenOnceWhoeverIsFirst) {
     };
     const auto take_from_cell = [&] {
         IncomingCells& mine = cells[mates];
-        const auto items = mine.claim(place, 1);
+        const auto items = mine.claim(place, 1, mine.items(place, 1).size());
         if (items.empty()) { return; }
         const auto names = names_in(items);
         note(names.size() == 1 ? names.front() : 0);
@@ -129,7 +129,7 @@ TEST(Rings, EachItemIsTakenOnceWhoeverIsFirst) {
         }
         while (mate < mates && !is_over) {
             cells[mate].for_each_late(place, now(), [&](int rank, uint64_t bytes) {
-                const auto claim = [&] { return cells[mate].claim(place, rank); };
+                const auto claim = [&] { return cells[mate].claim(place, rank, bytes); };
                 if (rings[mate].move(rank, bytes, claim)) { cells[mate].moved(place); }
             });
             sched_yield();
@@ -155,7 +155,7 @@ TEST(Rings, OnlyWhatHasBeenThereForLongIsLate) {
     cells[0].sorted({0, 0}, 5);
     EXPECT_TRUE(late(4).empty());
     EXPECT_EQ(late(5), std::vector<int>{2});
-    cells[0].claim({0, 0}, 2);
+    cells[0].claim({0, 0}, 2, cells[0].items({0, 0}, 2).size());
     EXPECT_TRUE(late(6).empty());
     EXPECT_FALSE(cells[0].is_empty({0, 0})); // until it is moved
     cells[0].moved({0, 0});
