@@ -116,7 +116,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     grants_ = Grants(others, here);
     const auto senders = static_cast<int>(rank_of_sender_.size());
     const uint64_t room = limit / 8 / static_cast<uint64_t>(here); // in a ring
-    rings_ = Rings(here, std::min<uint64_t>(Grants::cells * cell_bytes_, room / 64 * 64));
+    rings_ = Rings(here, std::min(uint64_t{Grants::cells} * cell_bytes_, room / 64 * 64));
     const auto fitting = static_cast<int>((limit / 2 - std::min(limit / 8, rings_.memory_bytes())) /
                                           Grants::cells / cell_bytes_);
     const int slots = std::min({senders, std::max(others, most_slots), fitting});
