@@ -4,6 +4,7 @@
 #include "runtime/core/recorded_requests.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/trace/purpose.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -257,6 +258,11 @@ void start(const Made& made, int count, const MPI_Request* requests) {
                 contents.add_way(found->communicator, found->strategy);
             } else {
                 contents.add_message(found->communicator, found->peer, found->bytes);
+                Made message = made;
+                message.function = trace::started_send(made.function);
+                trace::Call call = call_of(message, found->communicator, trace::Memory::unknown);
+                call.peer = found->peer;
+                contents.add_event(call, found->bytes);
             }
             sent.messages += sums.messages;
             sent.bytes += sums.bytes;

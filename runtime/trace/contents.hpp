@@ -233,6 +233,8 @@ class Contents {
     /// Starts a persistent exchange. Returns what that sends.
     Sums add_start(int pattern, Nanoseconds begin, Nanoseconds end);
     void add_message(int communicator, int peer, uint64_t bytes);
+    /// For the timeline; of the call itself add_call() does so.
+    void add_event(const Call& call, uint64_t bytes);
     void add_receive(int communicator, bool from_any_source, bool with_any_tag);
 
     const std::vector<Communicator>& communicators() const { return communicators_; }
@@ -255,7 +257,6 @@ class Contents {
     /// That are compared in a call of the pattern.
     size_t blocks_of(const Pattern& pattern) const;
     void add_to_sequence(int communicator, int pattern);
-    void add_event(const Call& call, uint64_t bytes);
 
     Limits limits_;
     std::vector<Communicator> communicators_;

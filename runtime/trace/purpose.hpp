@@ -24,4 +24,13 @@ constexpr Purpose purpose_of(std::string_view function) {
     return Purpose::other;
 }
 
+/// Name of the event of a message that was begun by starting a persistent request, within that of
+/// the call, which may start several.
+constexpr const char* started_send(std::string_view function) {
+    return function == "MPI_Start" ? "MPI_Start of a send" : "MPI_Startall of a send";
+}
+constexpr bool is_started_send(std::string_view function) {
+    return function.ends_with(" of a send");
+}
+
 } // namespace nodeaware::trace

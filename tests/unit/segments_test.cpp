@@ -34,8 +34,9 @@ class Program {
         add(rank, function, 0, static_cast<int>(peer), bytes);
         count(rank, function, peer, 1);
     }
-    /// Of persistent requests, of which a trace does not have which are started.
-    void start(size_t rank, size_t peer) {
+    /// Of persistent requests; older traces do not have which are started.
+    void start(size_t rank, size_t peer, bool is_told = false) {
+        if (is_told) { add(rank, "MPI_Start of a send", 0, static_cast<int>(peer), bytes); }
         add(rank, "MPI_Start", -1, -1, bytes);
         count(rank, "MPI_Start", peer, 1);
     }
@@ -202,6 +203,24 @@ TEST(Segments, WhatIsStartedIsTakenFromHowOften) {
     EXPECT_NE(basis_of(mixed).find("of persistent requests (75 % of the messages)"),
               std::string::npos);
     EXPECT_NEAR(mixed.gathered / mixed.native, 0.75 / 4 + 0.25 / 2, 0.01);
+}
+
+TEST(Segments, WhatIsStartedGoesTogetherAsItsEventsSay) {
+    Program program;
+    for (size_t rank = 0; rank < 2; ++rank) {
+        for (int step = 0; step < 3; ++step) {
+            for (const size_t peer : {size_t{2}, size_t{3}}) { program.start(rank, peer, true); }
+            program.call(rank, "MPI_Waitall");
+            for (const size_t peer : {size_t{2}, size_t{3}}) {
+                program.start(rank, peer, true);
+                program.call(rank, "MPI_Wait");
+            }
+        }
+    }
+    EXPECT_EQ(sizes_of(program.trace()), (std::vector<size_t>{4, 2, 2, 4, 2, 2, 4, 2, 2}));
+    const MessagesForecast by_order = forecast(program.trace());
+    EXPECT_DOUBLE_EQ(by_order.told, 1);
+    EXPECT_NEAR(by_order.gathered / by_order.native, 0.5 / 4 + 0.5 / 2, 0.01);
 }
 
 TEST(Segments, WhereRanksOnlyLookNothingIsTold) {

@@ -37,7 +37,8 @@ MessagesForecast forecast_by_counts(const Trace& trace, const std::vector<int>& 
     return result;
 }
 
-/// Part of all messages that was sent by calls for one message, and not by starting requests.
+/// Part of all messages whose events say to whom. Those of older traces do not for persistent
+/// requests that were started.
 double part_with_peers(const Trace& trace) {
     uint64_t all = 0;
     uint64_t with_peers = 0;
@@ -45,10 +46,12 @@ double part_with_peers(const Trace& trace) {
         for (const TracedSends& sends : rank.sends) {
             for (const SizeClass& part : sends.sizes) { all += part.messages; }
         }
+        const bool are_starts_told =
+            std::any_of(rank.functions.begin(), rank.functions.end(), trace::is_started_send);
         for (const TracedSite& site : rank.sites) {
             const bool is_start = site.function.starts_with("MPI_Start");
             const bool is_one = trace::purpose_of(site.function) == trace::Purpose::message;
-            if (is_one && !is_start) { with_peers += site.messages; }
+            if (is_one && (!is_start || are_starts_told)) { with_peers += site.messages; }
         }
     }
     return all == 0 ? 0 : std::min(1.0, static_cast<double>(with_peers) / static_cast<double>(all));

@@ -1,5 +1,6 @@
 #include "tools/nodeaware/trace/page_timeline.hpp"
 
+#include "runtime/trace/purpose.hpp"
 #include "tools/nodeaware/trace/clocks.hpp"
 
 #include <algorithm>
@@ -53,8 +54,11 @@ void PageTimeline::add(const RankTrace& rank, double begin, size_t most) {
     std::vector<Block> blocks;
     blocks.reserve(rank.events.size());
     for (const TracedEvent& event : rank.events) {
-        blocks.push_back({begin + event.begin, begin + event.end,
-                          number_of(rank.functions[event.function]), event.end - event.begin, 1});
+        // Lies within its call, which is there.
+        const std::string& function = rank.functions[event.function];
+        if (trace::is_started_send(function)) { continue; }
+        blocks.push_back({begin + event.begin, begin + event.end, number_of(function),
+                          event.end - event.begin, 1});
     }
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](const Block& a, const Block& b) { return a.begin < b.begin; });

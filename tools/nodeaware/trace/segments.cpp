@@ -41,7 +41,8 @@ Function function_of(std::string_view name) {
                        name.find("Sendrecv") != std::string_view::npos;
     const bool completes_exchanges = name.ends_with(" of exchanges");
     return {trace::purpose_of(name) == Purpose::message || completes_exchanges, sends && !is_init,
-            !is_init && !is_nonblocking && !is_in(blocking) && !is_in(brief)};
+            !is_init && !is_nonblocking && !is_in(blocking) && !is_in(brief) &&
+                !trace::is_started_send(name)};
 }
 
 /// What a rank begins between two calls that wait, and where it stands in its calls.

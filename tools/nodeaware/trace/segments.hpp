@@ -19,9 +19,7 @@ struct MessagesTogether {
 };
 
 /// What the order of calls tells of which messages go together, for nodes all of whose ranks have a
-/// timeline: at most about `most`, the first and the last of each node. Messages of persistent
-/// requests are not among them, for a trace does not have which of these a call starts. `nodes`: of
-/// each rank.
+/// timeline: at most about `most`, the first and the last of each node. `nodes`: of each rank.
 ///
 /// A rank's messages go together that it begins between two calls that wait. Between two
 /// collectives of all ranks, the first such lots of a node's ranks go together, the second ones,
