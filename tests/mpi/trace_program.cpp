@@ -94,6 +94,11 @@ class Program {
         }
         for (MPI_Request& request : requests) { MPI_Request_free(&request); }
         keep(received);
+        MPI_Request nobody = MPI_REQUEST_NULL; // no message either
+        MPI_Send_init(sent.data(), 7, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &nobody);
+        MPI_Startall(1, &nobody);
+        MPI_Wait(&nobody, MPI_STATUS_IGNORE);
+        MPI_Request_free(&nobody);
         MPI_Send(sent.data(), 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD);   // no message
         MPI_Send(sent.data(), 1, MPI_INT, harness_.size(), 0, MPI_COMM_WORLD); // refused
     }

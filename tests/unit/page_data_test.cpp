@@ -154,6 +154,16 @@ TEST(PageTimeline, FewCallsStayAsTheyAre) {
     EXPECT_TRUE(json["ranks"][1]["blocks"].empty());
 }
 
+TEST(PageTimeline, MessagesThatACallStartsAreNoCalls) {
+    Trace trace = trace_of(1);
+    trace.ranks = {rank_of(0, 1)};
+    trace.ranks[0].functions = {"MPI_Startall of a send", "MPI_Startall"};
+    trace.ranks[0].events = {event(0, 0.25, 0.5), event(0, 0.25, 0.5), event(1, 0.25, 0.5)};
+    const ordered_json json = PageTimeline(trace).to_json();
+    EXPECT_EQ(json["functions"], ordered_json::parse(R"(["MPI_Startall"])"));
+    EXPECT_EQ(json["ranks"][0]["blocks"], ordered_json::parse("[250000, 250000, 0, 1]"));
+}
+
 TEST(PageTimeline, ManyCallsAreJoinedAndALongOneStaysApart) {
     std::vector<TracedEvent> events;
     double now = 0;
