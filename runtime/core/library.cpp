@@ -9,13 +9,28 @@
 
 namespace nodeaware {
 
+namespace {
+
+/// For the report: nobody has decided on messages, which might have been gathered elsewhere.
+bool is_left_on_one_machine(const World& world) {
+    const Choice::Kind kind = world.options.choice(Operation::point_to_point).kind;
+    return kind == Choice::Kind::automatic && world.machines == 1 && world.nodes() > 1;
+}
+
+} // namespace
+
 Library::Library(World discovered) : world(std::move(discovered)) {
     progress.set_oversubscribed(world.oversubscribed);
     if (Mailboxes::are_wanted(world)) { mailboxes = Mailboxes::create(world); }
     if (mailboxes != nullptr) { progress.add(*mailboxes); } // first, for it brings work to others
     nonblocking = std::make_unique<Nonblocking>(report, requests);
     progress.add(*nonblocking);
-    if (!MessageLayer::is_wanted(world)) { return; }
+    if (!MessageLayer::is_wanted(world)) {
+        if (is_left_on_one_machine(world)) {
+            message_counts::add(message_counts::Verdict::one_machine);
+        }
+        return;
+    }
     messages = std::make_unique<MessageLayer>(world, requests, progress, mailboxes);
     progress.add(*messages);
 }

@@ -201,6 +201,13 @@ World World::discover() {
     return world;
 }
 
+bool World::leaves_to_mpi(Operation operation) const {
+    const Choice::Kind kind = options.choice(operation).kind;
+    return kind == Choice::Kind::native || (kind == Choice::Kind::automatic && machines == 1);
+}
+
+size_t World::nodes() const { return std::set(node_of.begin(), node_of.end()).size(); }
+
 bool World::complain_once(const std::string& complaint) const {
     const int mine = complaint.empty() ? size : rank;
     int first = 0;

@@ -33,6 +33,12 @@ struct World {
     std::optional<std::vector<int>> nodes_of(MPI_Comm comm) const;
     std::vector<int> nodes_of(const std::vector<int>& ranks) const;
 
+    size_t nodes() const;
+
+    /// Whatever the messages and nonblocking calls of this operation are, no rank reroutes any: the
+    /// settings say so, or one machine has all nodes and nobody has asked for more.
+    bool leaves_to_mpi(Operation operation) const;
+
     /// Warns of what is wrong on some ranks, in one line. Collective over MPI_COMM_WORLD;
     /// `complaint` is empty where nothing is. Returns whether anything was. Throws MpiError.
     bool complain_once(const std::string& complaint) const;

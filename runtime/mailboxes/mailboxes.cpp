@@ -38,13 +38,12 @@ bool Mailboxes::are_wanted(const World& world) {
     bool all_native = true;
     for (size_t i = 0; i < operation_count; ++i) {
         const auto operation = static_cast<Operation>(i);
-        const bool is_native = world.options.choice(operation).kind == Choice::Kind::native;
+        const bool is_native = world.leaves_to_mpi(operation);
         const bool is_of_use = is_nonblocking(operation) || operation == Operation::point_to_point;
         all_native = all_native && (is_native || !is_of_use);
     }
-    const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
-    return !all_native && !world.threads_at_once && nodes.size() > 1 &&
-           nodes.size() < world.node_of.size();
+    const size_t nodes = world.nodes();
+    return !all_native && !world.threads_at_once && nodes > 1 && nodes < world.node_of.size();
 }
 
 std::shared_ptr<Mailboxes> Mailboxes::create(const World& world) {

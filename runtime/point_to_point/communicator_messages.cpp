@@ -256,7 +256,6 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
         return Verdict::few_messages;
     }
     if (is_asked_for()) { return std::nullopt; }
-    if (layer_.world().machines == 1) { return Verdict::one_machine; }
     if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (batches_ < slower_until_) { return Verdict::returned_slower; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }

@@ -25,10 +25,7 @@ uint64_t hash_of(const std::vector<int>& ranks) {
 } // namespace
 
 bool MessageLayer::is_wanted(const World& world) {
-    if (world.options.choice(Operation::point_to_point).kind == Choice::Kind::native) {
-        return false;
-    }
-    return Mailboxes::are_wanted(world);
+    return !world.leaves_to_mpi(Operation::point_to_point) && Mailboxes::are_wanted(world);
 }
 
 MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& progress,
