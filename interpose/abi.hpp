@@ -25,6 +25,32 @@ using MPI_Count = int64_t;
 
 #define NODEAWARE_LIST(...) __VA_ARGS__
 
+/// What a rank passes to a collective that is recorded and never rerouted.
+struct Passed {
+    /// Who gets it.
+    enum class To : uint8_t {
+        nobody,
+        all,       ///< each rank the same
+        each,      ///< each rank its own
+        root,      ///< from every rank
+        from_root, ///< each rank the same, or as much, from the root alone
+        each_from_root,
+        later, ///< ranks behind this one
+    };
+    /// So many of a datatype. What the call does not read on this rank may be anything.
+    struct Part {
+        MPI_Count count = 0;
+        const void* counts = nullptr; ///< of each rank, instead; MPI_Count if `are_large`, else int
+        MPI_Datatype type = nullptr;
+    };
+    To to = To::nobody;
+    bool are_large = false;
+    const void* buffer = nullptr; ///< that is sent
+    Part sent;
+    Part received; ///< of what is received, where that may be sent (MPI_IN_PLACE); else no datatype
+    int root = 0;
+};
+
 /// What the part of the library that knows MPI (the core, one for each MPI) offers to the preloaded
 /// part. Functions must be called between MPI_Init and MPI_Finalize.
 struct Core {
@@ -84,10 +110,12 @@ struct Core {
     void (*throw_kept)(void* kept);
     /// Not 0: of the other functions in the table the core is told when it was called, how long it
     /// took and on which communicator, where MPI has served it; nullptr: it has none. `function` is
-    /// a literal. `begin` is what `call_begins` has said just before MPI's own call.
+    /// a literal. `begin` is what `call_begins` has said just before MPI's own call. `passed`:
+    /// nullptr, if nothing is.
     const std::atomic<int>* told_calls;
     int64_t (*call_begins)();
-    void (*call_done)(const char* function, const MPI_Comm* comm, int64_t begin);
+    void (*call_done)(const char* function, const MPI_Comm* comm, int64_t begin,
+                      const Passed* passed);
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
 

@@ -160,12 +160,9 @@ ToldCall::~ToldCall() {
     if (core_ != nullptr) { thread.is_told = false; }
 }
 
-int ToldCall::done(int result, const abi::MPI_Comm* comm) const {
-    if (core_ != nullptr && result == 0) {
-        const Inside inside;
-        core_->call_done(function_, comm, begin_);
-    }
-    return result;
+void ToldCall::tell(const abi::MPI_Comm* comm, const abi::Passed* passed) const {
+    const Inside inside;
+    core_->call_done(function_, comm, begin_, passed);
 }
 
 CalledFromFortran::CalledFromFortran(const void* caller)

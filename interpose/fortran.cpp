@@ -142,6 +142,12 @@ abi::MPI_Request to_request(Fint handle) {
 
 void* to_buffer(void* argument) { return bottom.is(argument) ? nullptr : argument; }
 
+void* to_send_buffer(void* argument, bool* is_in_place) {
+    if (!in_place.is(argument)) { return to_buffer(argument); }
+    *is_in_place = true;
+    return reinterpret_cast<void*>(open_mpi_in_place);
+}
+
 abi::MPI_Status* to_status(void* argument) {
     if (!handles_are_pointers()) {
         return static_cast<abi::MPI_Status*>(
@@ -209,14 +215,6 @@ void Argument<abi::MPI_Message*>::give_back(int result) {
 abi::MPI_Info FortranArguments::to_info(Fint handle) {
     static constinit Next<abi::MPI_Info(Fint)> f2c("MPI_Info_f2c");
     return f2c.get()(handle);
-}
-
-void* FortranArguments::to_exchange_buffer(void* argument) {
-    if (in_place.is(argument)) {
-        in_place_ = true;
-        return reinterpret_cast<void*>(open_mpi_in_place);
-    }
-    return to_buffer(argument);
 }
 
 const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {

@@ -35,6 +35,8 @@ abi::MPI_Datatype to_datatype(Fint handle);
 abi::MPI_Request to_request(Fint handle);
 /// The address of a buffer in C, not MPI_IN_PLACE.
 void* to_buffer(void* argument);
+/// The same, which may be MPI_IN_PLACE; `*is_in_place` is set where it is.
+void* to_send_buffer(void* argument, bool* is_in_place);
 /// The address of one or several statuses in C, which have the same layout in both languages.
 abi::MPI_Status* to_status(void* argument);
 /// Tells the core of a new communicator. Returns what the call is to return.
@@ -94,7 +96,7 @@ class FortranArguments {
             return *static_cast<Fint*>(argument);
         } else if constexpr (std::is_same_v<Parameter, const void*> ||
                              std::is_same_v<Parameter, void*>) {
-            return to_exchange_buffer(argument);
+            return to_send_buffer(argument, &in_place_);
         } else { // arrays of counts and displacements, which are alike in both languages
             return static_cast<Parameter>(argument);
         }
@@ -109,7 +111,6 @@ class FortranArguments {
 
   private:
     static abi::MPI_Info to_info(Fint handle);
-    void* to_exchange_buffer(void* argument);
     const abi::MPI_Datatype* to_datatypes(const Fint* handles);
 
     const abi::Core& core_;

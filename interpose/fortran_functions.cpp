@@ -1,6 +1,7 @@
 // The MPI functions that applications call from Fortran.
 
 #include "interpose/fortran_calls.hpp"
+#include "interpose/passed.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -38,6 +39,31 @@ void around_exchange(void* const* arguments, Fint& error, Binding binding, Call 
     offer_to_core(*core, hook, neighborhood, arguments, &error, call);
 }
 
+/// The arguments of a collective, of which the table tells what it passes.
+class PassedFromFortran {
+  public:
+    PassedFromFortran(const PassedAt& at, void* const* arguments)
+        : at_(at), arguments_(arguments) {}
+    abi::Passed read() const { return read_passed(at_, false, *this); }
+
+    Fint integer(int i) const { return *static_cast<const Fint*>(arguments_[i]); }
+    abi::MPI_Count count(int i) const { return integer(i); }
+    abi::MPI_Datatype type(int i) const { return to_datatype(integer(i)); }
+    const void* array(int i) const { return arguments_[i]; }
+    const void* buffer(int i) const {
+        bool is_in_place = false;
+        return to_send_buffer(arguments_[i], &is_in_place);
+    }
+
+  private:
+    const PassedAt& at_;
+    void* const* arguments_;
+};
+
+template <FunctionName function> struct PassedBy {
+    static constexpr PassedAt at = passed_by(function.text + sizeof "MPI_" - 1);
+};
+
 /// The communicator is the last argument before the error code.
 template <FunctionName function, size_t count, class Call>
 void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Binding binding,
@@ -48,7 +74,7 @@ void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Bindin
     const auto call_mpi = [&] {
         const ToldCall told(*core, function.text);
         call();
-        return told.done(error, &comm);
+        return told.done(error, comm, PassedFromFortran(PassedBy<function>::at, arguments));
     };
     error = around_meeting(*core, call_mpi, [&] { return comm; });
 }
@@ -90,7 +116,18 @@ void around_collective(void* const (&arguments)[count], const Fint& error, Bindi
     const BlockingCall blocking(*core);
     const ToldCall told(*core, function.text);
     call();
-    told.done(error, &comm);
+    told.done(error, comm, PassedFromFortran(PassedBy<function>::at, arguments));
+}
+
+/// The communicator comes before the request.
+template <FunctionName function, size_t count, class Call>
+void around_begun(void* const (&arguments)[count], const Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    if (core == nullptr) { return call(); }
+    const abi::MPI_Comm comm = to_communicator(arguments[count - 3]);
+    const ToldCall told(*core, function.text);
+    call();
+    told.done(error, comm, PassedFromFortran(PassedBy<function>::at, arguments));
 }
 
 template <FunctionName function, class Call>
@@ -208,6 +245,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking<"MPI_" #Name>)
 #define FORTRAN_COLLECTIVE(Name, name, NAME, count, texts)                                         \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_collective<"MPI_" #Name>)
+#define FORTRAN_BEGUN(Name, name, NAME, count, texts)                                              \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_begun<"MPI_" #Name>)
 #define FORTRAN_SHARING(Name, name, NAME, count, texts)                                            \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing<"MPI_" #Name>)
 #define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \

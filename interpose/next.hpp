@@ -147,9 +147,24 @@ class ToldCall {
     ToldCall& operator=(const ToldCall&) = delete;
 
     /// After it; `comm`: of a collective one. Returns `result`.
-    int done(int result, const abi::MPI_Comm* comm = nullptr) const;
+    int done(int result, const abi::MPI_Comm* comm = nullptr) const {
+        if (is_wanted(result)) { tell(comm, nullptr); }
+        return result;
+    }
+    /// `passed` says what a collective one was given.
+    template <class Reader>
+    int done(int result, const abi::MPI_Comm& comm, const Reader& passed) const {
+        if (is_wanted(result)) {
+            const abi::Passed read = passed.read();
+            tell(&comm, &read);
+        }
+        return result;
+    }
 
   private:
+    bool is_wanted(int result) const { return core_ != nullptr && result == 0; }
+    void tell(const abi::MPI_Comm* comm, const abi::Passed* passed) const;
+
     const abi::Core* const core_; ///< nullptr: nobody wants to know
     const char* const function_;
     const int64_t begin_;

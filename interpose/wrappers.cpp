@@ -1,6 +1,7 @@
 // The MPI functions that applications call. Each passes its arguments to the core and, if the core
 // leaves the call to MPI, on to the next definition of the function.
 
+#include "interpose/passed.hpp"
 #include "interpose/wrapping.hpp"
 
 namespace nodeaware::abi {
@@ -14,7 +15,41 @@ template <class... Words> Word last(Words... words) {
     return all[sizeof...(words) - 1];
 }
 template <class... Words> Word first(Word first_word, Words... /*others*/) { return first_word; }
+template <class... Words> Word last_but_one(Words... words) {
+    const Word all[] = {words...};
+    return all[sizeof...(words) - 2];
+}
 MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
+
+/// The arguments of a collective, of which the table tells what it passes.
+template <size_t size> class PassedWords {
+  public:
+    PassedWords(const PassedAt& at, bool are_large, const Word (&words)[size])
+        : at_(at), are_large_(are_large), words_(words) {}
+    Passed read() const { return read_passed(at_, are_large_, *this); }
+
+    /// Registers that are wider than an int have anything above it.
+    int integer(int i) const { return static_cast<int>(words_[i]); }
+    MPI_Count count(int i) const {
+        return are_large_ ? static_cast<MPI_Count>(words_[i]) : integer(i);
+    }
+    MPI_Datatype type(int i) const { return reinterpret_cast<MPI_Datatype>(words_[i]); }
+    const void* array(int i) const { return reinterpret_cast<const void*>(words_[i]); }
+    const void* buffer(int i) const { return array(i); }
+
+  private:
+    const PassedAt& at_;
+    const bool are_large_;
+    const Word (&words_)[size];
+};
+
+/// Tells of a collective that MPI has returned from.
+#define TELL_PASSED(told, name, count, result, comm)                                               \
+    [&] {                                                                                          \
+        static constexpr PassedAt at = passed_by(#name);                                           \
+        const Word words[] = {A##count};                                                           \
+        return told.done(result, comm, PassedWords(at, has_large_counts(#name), words));           \
+    }()
 
 } // namespace
 
@@ -65,7 +100,7 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
         const auto call_mpi =                                                                      \
             [&] {                                                                                  \
                 const ToldCall told(*core, "MPI_" #name);                                          \
-                return told.done(next(A##count), &comm);                                           \
+                return TELL_PASSED(told, name, count, next(A##count), comm);                       \
             };                                                                                     \
         return around_meeting(*core, call_mpi, [&] { return comm; });)
 
@@ -83,7 +118,13 @@ MPI_Comm communicator(Word word) { return reinterpret_cast<MPI_Comm>(word); }
                 const BlockingCall blocking(*core);                                                \
                 const MPI_Comm comm = communicator(last(A##count));                                \
                 const ToldCall told(*core, "MPI_" #name);                                          \
-                return told.done(next(A##count), &comm);)
+                return TELL_PASSED(told, name, count, next(A##count), comm);)
+
+#define BEGUN(name, count)                                                                         \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), is_any(activity.told_calls),                   \
+                const MPI_Comm comm = communicator(last_but_one(A##count));                        \
+                const ToldCall told(*core, "MPI_" #name);                                          \
+                return TELL_PASSED(told, name, count, next(A##count), comm);)
 
 #define SHARING(name, count)                                                                       \
     WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, before_sharing(*core);                   \

@@ -1,5 +1,6 @@
 #include "runtime/core/recorded_calls.hpp"
 
+#include "runtime/core/recorded_collectives.hpp"
 #include "runtime/core/recorded_communicators.hpp"
 #include "runtime/core/recorded_requests.hpp"
 #include "runtime/device/driver.hpp"
@@ -238,11 +239,18 @@ void other(const Made& made, bool is_event) {
                             [&](Contents& contents) { contents.add_call(call, is_event); });
 }
 
-void collective(const Made& made, MPI_Comm comm) {
+void collective(const Made& made, MPI_Comm comm, const abi::Passed* passed) {
     guarded([&] {
-        const int number = recorded_communicators::find(comm).number;
-        const trace::Call call = call_of(made, number, trace::Memory::unknown);
-        trace::recorder->record(made.end, [&](Contents& contents) { contents.add_call(call); });
+        const Known known = recorded_communicators::find(comm);
+        std::vector<Block> blocks;
+        if (passed != nullptr && trace::recorder->has_file()) {
+            blocks = recorded_collectives::blocks_of(*passed, known);
+        }
+        const trace::Memory memory =
+            blocks.empty() ? trace::Memory::unknown : memory_of(passed->buffer);
+        const trace::Call call = call_of(made, known.number, memory);
+        trace::recorder->record(made.end,
+                                [&](Contents& contents) { contents.add_collective(call, blocks); });
     });
 }
 

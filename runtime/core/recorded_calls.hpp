@@ -36,8 +36,8 @@ void send(const Made& made, const Buffer& buffer, int peer, MPI_Comm comm,
 void receive(const Made& made, int source, int tag, MPI_Comm comm, bool is_also_send = false);
 /// Calls that have to do with none, or any, communicator.
 void other(const Made& made, bool is_event);
-/// Collectives that move other things.
-void collective(const Made& made, MPI_Comm comm);
+/// Collectives that move other things. `passed`: nullptr, if nothing.
+void collective(const Made& made, MPI_Comm comm, const abi::Passed* passed);
 
 void start(const Made& made, int count, const MPI_Request* requests);
 /// A call that has waited for exchanges of these patterns.

@@ -94,15 +94,20 @@ Known look(MPI_Comm comm) {
     const std::lock_guard guard(mutex);
     MPI_CALL(Comm_get_attr, comm, keyval, &value, &is_known);
     const Sizes sizes = sizes_of(comm);
-    if (is_known != 0) { return {static_cast<int>(reinterpret_cast<intptr_t>(value)), sizes.size}; }
-    trace::Communicator communicator{0, sizes.size, sizes.is_inter, {}, name_of(comm)};
-    MPI_CALL(Comm_rank, comm, &communicator.rank);
+    Known known{trace::no_communicator, sizes.size, 0, sizes.is_inter};
+    MPI_CALL(Comm_rank, comm, &known.rank);
+    if (is_known != 0) {
+        known.number = static_cast<int>(reinterpret_cast<intptr_t>(value));
+        return known;
+    }
+    trace::Communicator communicator{known.rank, sizes.size, sizes.is_inter, {}, name_of(comm)};
     communicator.members = trace::runs_of(members_of(comm, sizes.is_inter, sizes.size));
-    int number = trace::no_communicator;
-    trace::recorder->record(
-        0, [&](trace::Contents& contents) { number = contents.add_communicator(communicator); });
-    MPI_CALL(Comm_set_attr, comm, keyval, reinterpret_cast<void*>(static_cast<intptr_t>(number)));
-    return {number, sizes.size};
+    trace::recorder->record(0, [&](trace::Contents& contents) {
+        known.number = contents.add_communicator(communicator);
+    });
+    MPI_CALL(Comm_set_attr, comm, keyval,
+             reinterpret_cast<void*>(static_cast<intptr_t>(known.number)));
+    return known;
 }
 
 } // namespace

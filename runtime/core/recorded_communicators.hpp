@@ -14,6 +14,8 @@ void open();
 struct Known {
     int number = 0; ///< in the trace, or trace::no_communicator
     int size = 0;   ///< of the group that messages go to
+    int rank = 0;
+    bool is_inter = false;
 };
 /// Of a communicator that MPI has just accepted. Throws MpiError.
 Known find(MPI_Comm comm);

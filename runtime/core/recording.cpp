@@ -251,11 +251,13 @@ constexpr bool completes(std::string_view name) {
 
 int64_t call_begins() { return is_on() ? static_cast<int64_t>(time_now()) : 0; }
 
-void call_done(const char* function, const abi::MPI_Comm* comm, int64_t begin) {
+void call_done(const char* function, const abi::MPI_Comm* comm, int64_t begin,
+               const abi::Passed* passed) {
     if (!is_on()) { return; }
     const Made call = made(function, static_cast<Nanoseconds>(begin));
     const bool has_none = comm == nullptr || native(*comm) == MPI_COMM_NULL;
-    has_none ? recorded_calls::other(call, true) : recorded_calls::collective(call, native(*comm));
+    has_none ? recorded_calls::other(call, true)
+             : recorded_calls::collective(call, native(*comm), passed);
 }
 
 } // namespace

@@ -124,23 +124,29 @@ int Contents::add_communicator(const Communicator& communicator) {
     return static_cast<int>(communicators_.size() - 1);
 }
 
-int Contents::find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                           const Firsts& data) {
+int Contents::find_pattern(PatternList& in, const Call& call, uint64_t type_bytes,
+                           const std::vector<Block>& blocks, const Firsts& data) {
     if (call.communicator == no_communicator) { return no_pattern; }
     const uint64_t hash = hash_of(call, type_bytes, blocks, data);
-    const auto [begin, end] = patterns_by_hash_.equal_range(hash);
+    const auto [begin, end] = in.by_hash.equal_range(hash);
     for (auto known = begin; known != end; ++known) {
-        const Pattern& pattern = patterns_[static_cast<size_t>(known->second)];
+        const Pattern& pattern = in.all[static_cast<size_t>(known->second)];
         if (is_alike(pattern, call, type_bytes, blocks, data)) { return known->second; }
     }
     const size_t room = blocks.size() + data.size(); // which are stored, too
-    const bool has_room = patterns_.size() < limits_.patterns && blocks_ + room <= limits_.blocks;
-    if (!has_room) { return no_pattern; }
-    const int number = static_cast<int>(patterns_.size());
-    blocks_ += room;
-    patterns_.push_back(
+    const auto has_room = [&](size_t patterns, size_t stored, size_t share) {
+        return patterns < limits_.patterns / share && stored + room <= limits_.blocks / share;
+    };
+    if (!has_room(in.all.size(), in.blocks, in.share) ||
+        !has_room(patterns_.all.size() + collectives_.all.size(),
+                  patterns_.blocks + collectives_.blocks, 1)) {
+        return no_pattern;
+    }
+    const int number = static_cast<int>(in.all.size());
+    in.blocks += room;
+    in.all.push_back(
         {call.function, call.communicator, call.memory, type_bytes, blocks, data, 0, {}, 0});
-    patterns_by_hash_.emplace(hash, number);
+    in.by_hash.emplace(hash, number);
     return number;
 }
 
@@ -150,22 +156,38 @@ int Contents::add_exchange(const Call& call, uint64_t type_bytes, const std::vec
     const int size = is_known ? communicators_[static_cast<size_t>(call.communicator)].size : 0;
     const Sums sums = is_persistent ? Sums() : sums_of(blocks, size);
     add_call(call, true, sums);
-    const int number = find_pattern(call, type_bytes, blocks, data);
+    const int number = find_pattern(patterns_, call, type_bytes, blocks, data);
     if (number == no_pattern) {
         ++other_.patterns;
         add_blocks(other_.pattern_sizes, blocks, size);
         if (is_known) { sequences_[static_cast<size_t>(call.communicator)].is_cut = true; }
         return number;
     }
-    if (!is_persistent) { patterns_[static_cast<size_t>(number)].times.add(call.begin, call.end); }
+    if (!is_persistent) {
+        patterns_.all[static_cast<size_t>(number)].times.add(call.begin, call.end);
+    }
     add_to_sequence(call.communicator, number);
     return number;
+}
+
+void Contents::add_collective(const Call& call, const std::vector<Block>& blocks) {
+    add_call(call, false);
+    uint64_t bytes = 0; // not for each rank: MPI does not send so much
+    for (const Block& block : blocks) { bytes += block.bytes; }
+    add_event(call, bytes);
+    if (blocks.empty()) { return; }
+    const int number = find_pattern(collectives_, call, 0, blocks, {});
+    if (number == no_pattern) {
+        ++other_.collectives;
+    } else {
+        collectives_.all[static_cast<size_t>(number)].times.add(call.begin, call.end);
+    }
 }
 
 void Contents::add_waiting(const std::vector<int>& patterns, Nanoseconds time) {
     for (const int pattern : patterns) {
         if (pattern == no_pattern) { continue; }
-        patterns_[static_cast<size_t>(pattern)].waited += time / patterns.size();
+        patterns_.all[static_cast<size_t>(pattern)].waited += time / patterns.size();
     }
 }
 
@@ -187,7 +209,7 @@ void Contents::add_to_sequence(int communicator, int pattern) {
         ++runs_of_sequences_;
     }
     ++sequence.runs.back().calls;
-    ++patterns_[static_cast<size_t>(pattern)].made;
+    ++patterns_.all[static_cast<size_t>(pattern)].made;
 }
 
 size_t Contents::blocks_of(const Pattern& pattern) const {
@@ -199,7 +221,7 @@ size_t Contents::blocks_of(const Pattern& pattern) const {
 
 std::optional<uint64_t> Contents::next_sample(int pattern) const {
     if (pattern == no_pattern) { return std::nullopt; }
-    const Pattern& known = patterns_[static_cast<size_t>(pattern)];
+    const Pattern& known = patterns_.all[static_cast<size_t>(pattern)];
     const size_t blocks = blocks_of(known);
     const bool is_due = known.next_sample != 0 && known.times.calls >= known.next_sample;
     const bool has_room = known.samples > 0 || values_ < limits_.values;
@@ -208,7 +230,7 @@ std::optional<uint64_t> Contents::next_sample(int pattern) const {
 }
 
 void Contents::add_sample(int pattern, const Firsts& firsts) {
-    Pattern& known = patterns_[static_cast<size_t>(pattern)];
+    Pattern& known = patterns_.all[static_cast<size_t>(pattern)];
     if (known.next_sample == 0) { return; } // what another thread has added was the last
     const size_t of_others = values_ - known.values.size();
     const bool has_room = of_others + firsts.size() <= limits_.values;
@@ -231,7 +253,7 @@ Sums Contents::add_start(int pattern, Nanoseconds begin, Nanoseconds end) {
         ++other_.patterns;
         return {};
     }
-    Pattern& started = patterns_[static_cast<size_t>(pattern)];
+    Pattern& started = patterns_.all[static_cast<size_t>(pattern)];
     started.times.add(begin, end);
     const int size = communicators_[static_cast<size_t>(started.communicator)].size;
     return sums_of(started.blocks, size);

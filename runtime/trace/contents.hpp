@@ -140,6 +140,14 @@ struct Pattern {
     uint64_t sample_after = 2;
 };
 
+/// Patterns of one kind, which may be as many as the limits allow of all, or a part of that.
+struct PatternList {
+    size_t share = 1; ///< the part, as a divisor
+    std::vector<Pattern> all = {};
+    std::unordered_multimap<uint64_t, int> by_hash = {};
+    size_t blocks = 0;
+};
+
 /// Messages to one rank of a communicator.
 struct Connection {
     int communicator = no_communicator;
@@ -196,6 +204,7 @@ struct Event {
 struct Other {
     uint64_t patterns = 0; ///< calls
     Sizes pattern_sizes;
+    uint64_t collectives = 0; ///< calls
     uint64_t communicators = 0;
     Sizes messages; ///< of connections
     Times sites;
@@ -215,6 +224,9 @@ class Contents {
     /// A persistent one is only made here, and started later. `data`: see Pattern.
     int add_exchange(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
                      bool is_persistent = false, const Firsts& data = {});
+    /// A collective call of another kind; `blocks`: what it passes from this rank, whatever way MPI
+    /// takes.
+    void add_collective(const Call& call, const std::vector<Block>& blocks);
     /// An exchange on a communicator has gone by a strategy, or by MPI ("native"): a literal.
     void add_way(int communicator, std::string_view strategy);
     /// If the blocks of the call that was added last are to be compared: how many of the pattern
@@ -238,7 +250,8 @@ class Contents {
     void add_receive(int communicator, bool from_any_source, bool with_any_tag);
 
     const std::vector<Communicator>& communicators() const { return communicators_; }
-    const std::vector<Pattern>& patterns() const { return patterns_; }
+    const std::vector<Pattern>& patterns() const { return patterns_.all; }
+    const std::vector<Pattern>& collectives() const { return collectives_.all; }
     const std::vector<Connection>& connections() const { return connections_; }
     const std::vector<Site>& sites() const { return sites_; }
     const std::vector<Receives>& receives() const { return receives_; } ///< by communicator
@@ -252,16 +265,16 @@ class Contents {
 
   private:
     /// Of the calls that are like this one; makes it where there is room.
-    int find_pattern(const Call& call, uint64_t type_bytes, const std::vector<Block>& blocks,
-                     const Firsts& data);
+    int find_pattern(PatternList& in, const Call& call, uint64_t type_bytes,
+                     const std::vector<Block>& blocks, const Firsts& data);
     /// That are compared in a call of the pattern.
     size_t blocks_of(const Pattern& pattern) const;
     void add_to_sequence(int communicator, int pattern);
 
     Limits limits_;
     std::vector<Communicator> communicators_;
-    std::vector<Pattern> patterns_;
-    std::unordered_multimap<uint64_t, int> patterns_by_hash_;
+    PatternList patterns_;
+    PatternList collectives_{4}; // of which there is no prediction
     std::vector<Connection> connections_;
     std::unordered_map<uint64_t, size_t> connection_numbers_;
     std::vector<Site> sites_;
@@ -271,7 +284,6 @@ class Contents {
     std::vector<Ways> ways_;
     std::vector<Event> events_;
     size_t next_event_ = 0; ///< of the second half, which is a ring
-    size_t blocks_ = 0;
     size_t values_ = 0;
     size_t runs_of_members_ = 0;
     size_t size_classes_ = 0;

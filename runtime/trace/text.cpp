@@ -49,6 +49,12 @@ ordered_json list_of(const Sizes& sizes) {
     return list;
 }
 
+ordered_json list_of(const std::vector<Block>& blocks) {
+    ordered_json list = ordered_json::array();
+    for (const Block& block : blocks) { list.push_back({block.peer, block.bytes}); }
+    return list;
+}
+
 void add_communicators(Lines& lines, const Contents& contents) {
     for (size_t i = 0; i < contents.communicators().size(); ++i) {
         const Communicator& communicator = contents.communicators()[i];
@@ -81,11 +87,22 @@ void add_patterns(Lines& lines, const Contents& contents) {
                              {"made", pattern.made}};
         add_times(line, pattern.times);
         if (pattern.waited > 0) { line["waited"] = seconds_of(pattern.waited); }
-        ordered_json& to = line["to"] = ordered_json::array();
-        for (const Block& block : pattern.blocks) { to.push_back({block.peer, block.bytes}); }
+        line["to"] = list_of(pattern.blocks);
         if (!pattern.data.empty()) { line["data"] = pattern.data; }
         if (!pattern.values.empty()) { line["values"] = pattern.values; }
         if (pattern.samples > 0) { line["samples"] = pattern.samples; }
+        lines.add(line);
+    }
+}
+
+void add_collectives(Lines& lines, const Contents& contents) {
+    for (const Pattern& collective : contents.collectives()) {
+        ordered_json line = {{"type", "collective"},
+                             {"function", collective.function},
+                             {"communicator", collective.communicator},
+                             {"memory", name_of(collective.memory)}};
+        add_times(line, collective.times);
+        line["to"] = list_of(collective.blocks);
         lines.add(line);
     }
 }
@@ -168,6 +185,7 @@ void add_other(Lines& lines, const Contents& contents) {
                {"communicators", other.communicators},
                {"patterns", other.patterns},
                {"pattern_sizes", list_of(other.pattern_sizes)},
+               {"collectives", other.collectives},
                {"sizes", list_of(other.messages)},
                {"site_calls", other.sites.calls},
                {"site_seconds", seconds_of(other.sites.sum)},
@@ -189,6 +207,7 @@ std::string text_of(const Header& header, const Contents& contents, const std::v
                {"clock", header.clock}});
     add_communicators(lines, contents);
     add_patterns(lines, contents);
+    add_collectives(lines, contents);
     add_sequences(lines, contents);
     add_connections(lines, contents);
     add_sites(lines, contents);

@@ -169,6 +169,29 @@ TEST(Trace, BeyondTheLimitsIsCountedAsOther) {
     EXPECT_EQ(contents.other().events, 26U);
 }
 
+TEST(Trace, OtherCollectivesLeaveRoomForExchanges) {
+    Limits limits;
+    limits.patterns = 8;
+    limits.blocks = 16;
+    Contents contents = with_world(limits);
+    for (uint64_t i = 0; i < 10; ++i) {
+        contents.add_collective(call(0, i, i + 1), {{Block::every_rank, i}});
+        contents.add_collective(call(0, i, i + 1), {}); // passes nothing
+    }
+    contents.add_collective(call(0, 10, 12), {{Block::every_rank, 1}});
+    ASSERT_EQ(contents.collectives().size(), 2U);
+    EXPECT_EQ(contents.collectives()[1].times.calls, 2U);
+    EXPECT_EQ(contents.other().collectives, 8U);
+    EXPECT_EQ(contents.events().size(), 21U);
+    EXPECT_EQ(contents.events()[2].bytes, 1U);
+    for (uint64_t i = 0; i < 10; ++i) { contents.add_exchange(call(0, 0, 1), 1, {{1, i}}); }
+    EXPECT_EQ(contents.patterns().size(), 6U);
+    EXPECT_EQ(contents.collectives().size(), 2U);
+    contents = with_world(limits);
+    contents.add_collective(call(0, 0, 1), {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {0, 2}});
+    EXPECT_EQ(contents.other().collectives, 1U);
+}
+
 TEST(Trace, TheTimelineHasTheFirstAndTheLastEvents) {
     Limits limits;
     limits.events = 6;

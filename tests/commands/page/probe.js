@@ -48,6 +48,7 @@ const look = () => {
 const lookAgain = (seen) => {
   seen.functions = rowsOf("By function");
   seen.sites = rowsOf("By place in the program");
+  seen.collectives = rowsOf("Passed to other collectives (how it travels is MPI's affair)");
   seen.strategies = rowsOf("Collective exchanges between nodes");
   seen.sends = rowsOf("What rank 1 sends");
   seen.sizes = rowsOf("Between nodes, by size");

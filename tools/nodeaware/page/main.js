@@ -120,6 +120,20 @@ const timeTable = (caption, heading, key, rows, leftOut) => {
   ], rows, leftOut);
 };
 
+const passedTable = () => {
+  const rows = report.collectives;
+  if (rows.length === 0) return note("Other collectives passed no data.");
+  const most = Math.max(...rows.map((row) => row.bytes), 1);
+  return longTable("Passed to other collectives (how it travels is MPI's affair)", [
+    { name: "Function", of: (row) => row.function },
+    { name: "Communicator of", of: (row) => row.ranks },
+    { bar: (row) => row.bytes / most },
+    { name: "Calls that pass data", number: true, of: (row) => count(row.calls) },
+    { name: "Bytes", number: true, of: (row) => count(row.bytes) },
+    { name: "Most of a call", number: true, of: (row) => count(row.most_bytes) },
+  ], rows, report.left_out.collectives);
+};
+
 const showTimes = () => {
   const { least, most, mean, others_wait_for_least: others } = report.seconds_in_calls;
   section("times", "Where the time goes",
@@ -127,6 +141,7 @@ const showTimes = () => {
     timeTable("By function", "Function", "function", data.functions, data.left_out.functions),
     timeTable("By communicator", "Communicator of", "ranks", report.communicators, report.left_out.communicators),
     timeTable("By place in the program", "Place", "site", report.sites, report.left_out.sites),
+    passedTable(),
     note(`Receives: ${count(report.receives)}, of which ${count(report.from_any_source)} from any source, without persistent ones. Places are FILE+0xOFFSET, as addr2line takes them.`));
 };
 

@@ -121,6 +121,30 @@ std::vector<TraceAnalysis::Row> joined(const std::vector<TraceAnalysis::Row>& ro
     return list;
 }
 
+std::vector<TraceAnalysis::Passed> passed_by(const Trace& trace) {
+    std::map<std::pair<std::string, std::string>, TraceAnalysis::Passed> rows;
+    for (const RankTrace& rank : trace.ranks) {
+        for (const TracedCollective& collective : rank.collectives) {
+            if (collective.communicator < 0) { continue; }
+            const auto& of = rank.communicators[static_cast<size_t>(collective.communicator)];
+            const std::string ranks = name_of_ranks(of.members, trace.nodes.size());
+            TraceAnalysis::Passed& row = rows[{collective.function, ranks}];
+            row.function = collective.function;
+            row.ranks = ranks;
+            uint64_t bytes = 0;
+            for (const auto& [peer, of_block] : collective.to) { bytes += of_block; }
+            row.calls += collective.calls;
+            row.bytes += collective.calls * bytes;
+            row.most = std::max(row.most, bytes);
+        }
+    }
+    std::vector<TraceAnalysis::Passed> list;
+    for (const auto& [key, row] : rows) { list.push_back(row); }
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    return list;
+}
+
 void add_times(const Trace& trace, TraceAnalysis& analysis) {
     double all = 0;
     for (const RankTrace& rank : trace.ranks) {
@@ -187,6 +211,7 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
     }
     analysis.communicators = joined(communicators.take(), alone);
     analysis.sites = sites.take();
+    analysis.collectives = passed_by(trace);
     add_times(trace, analysis);
     return analysis;
 }

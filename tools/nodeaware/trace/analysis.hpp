@@ -74,6 +74,16 @@ struct TraceAnalysis {
     std::vector<Row> communicators; ///< most seconds first
     std::vector<Row> sites;
 
+    /// Collectives that are no exchanges: what ranks pass to them, whatever way MPI takes.
+    struct Passed {
+        std::string function;
+        std::string ranks;  ///< of the communicator
+        uint64_t calls = 0; ///< of ranks that pass anything
+        uint64_t bytes = 0; ///< what several ranks get counts once
+        uint64_t most = 0;  ///< bytes of one call
+    };
+    std::vector<Passed> collectives; ///< most bytes first
+
     MessageSums between_nodes() const {
         return {collective_between_nodes.messages + messages_between_nodes.messages,
                 collective_between_nodes.bytes + messages_between_nodes.bytes};

@@ -47,6 +47,21 @@ void print_rows(const ordered_json& rows, const char* what, const char* heading)
     if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
 }
 
+void print_collectives(const ordered_json& rows) {
+    constexpr size_t most = 20;
+    if (rows.empty()) { return; }
+    std::printf("\n%12s %16s %14s  %s\n", "calls", "bytes", "most of a call",
+                "Passed to other collectives, by ranks that pass anything");
+    for (size_t i = 0; i < std::min(rows.size(), most); ++i) {
+        const ordered_json& row = rows[i];
+        std::printf(
+            "%12llu %16llu %14llu  %s, %s\n", row["calls"].get<unsigned long long>(),
+            row["bytes"].get<unsigned long long>(), row["most_bytes"].get<unsigned long long>(),
+            row["function"].get<std::string>().c_str(), row["ranks"].get<std::string>().c_str());
+    }
+    if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
+}
+
 std::string size_text(uint64_t bytes) {
     constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
@@ -116,6 +131,7 @@ void print(const ordered_json& report) {
     print_sizes(report["between_nodes"]["sizes"]);
     print_rows(report["communicators"], "ranks", "Communicators of");
     print_rows(report["sites"], "site", "Places in the program");
+    print_collectives(report["collectives"]);
 }
 
 std::vector<int> nodes_of(const Trace& trace, int ppn) {

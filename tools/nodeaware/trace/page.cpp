@@ -157,7 +157,7 @@ ordered_json data_of(const Trace& trace, const std::vector<int>& nodes,
                          {"timeline", PageTimeline(trace).to_json()},
                          {"left_out", ordered_json::object()}};
     for (const char* const name : {"places", "functions", "ways"}) { cut(data, name); }
-    for (const char* const name : {"communicators", "sites", "complaints"}) {
+    for (const char* const name : {"communicators", "sites", "collectives", "complaints"}) {
         cut(data["report"], name);
     }
     return data;

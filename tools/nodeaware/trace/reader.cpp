@@ -134,14 +134,27 @@ size_t blocks_of(const RankTrace& rank, const TracedPattern& pattern) {
     return rank.communicators[static_cast<size_t>(pattern.communicator)].members.size();
 }
 
+std::vector<std::pair<int, uint64_t>> read_blocks(const Line& line, const RankTrace& rank,
+                                                  int communicator) {
+    std::vector<std::pair<int, uint64_t>> blocks;
+    for (const auto& row : line.rows("to", 2)) {
+        expect_peer(line, rank, communicator, row[0]);
+        blocks.emplace_back(static_cast<int>(row[0]), static_cast<uint64_t>(row[1]));
+    }
+    return blocks;
+}
+
+TracedCollective read_collective(const Line& line, const RankTrace& rank) {
+    const int communicator = communicator_of(line, rank);
+    return {line.text("function"), communicator, line.count("calls"),
+            read_blocks(line, rank, communicator)};
+}
+
 TracedPattern read_pattern(const Line& line, const RankTrace& rank) {
     TracedPattern pattern{line.text("function"), communicator_of(line, rank), line.count("made"),
                           line.count("calls"),   line.seconds("seconds"),     {}};
     if (line.has("waited")) { pattern.seconds += line.seconds("waited"); }
-    for (const auto& row : line.rows("to", 2)) {
-        expect_peer(line, rank, pattern.communicator, row[0]);
-        pattern.to.emplace_back(static_cast<int>(row[0]), static_cast<uint64_t>(row[1]));
-    }
+    pattern.to = read_blocks(line, rank, pattern.communicator);
     if (line.has("data")) { pattern.data = read_firsts(line, "data", pattern.to.size()); }
     if (line.has("values")) {
         pattern.values = read_firsts(line, "values", blocks_of(rank, pattern));
@@ -212,6 +225,8 @@ void read_line(const Line& line, const std::string& type, const Trace& trace, Ra
         rank.communicators.push_back(read_communicator(line, trace.nodes.size()));
     } else if (type == "pattern") {
         rank.patterns.push_back(read_pattern(line, rank));
+    } else if (type == "collective") {
+        rank.collectives.push_back(read_collective(line, rank));
     } else if (type == "sequence") {
         read_sequence(line, rank);
     } else if (type == "sends") {

@@ -60,6 +60,14 @@ struct SourcePlace {
     int line = 0;
 };
 
+/// Calls of a collective that is no exchange, and what they pass, whatever way MPI takes.
+struct TracedCollective {
+    std::string function;
+    int communicator = 0;
+    uint64_t calls = 0;
+    std::vector<std::pair<int, uint64_t>> to; ///< rank, or -1 for each one, and bytes
+};
+
 struct TracedSite {
     std::string function;
     std::string site; ///< empty: not known
@@ -103,6 +111,7 @@ struct RankTrace {
     std::vector<TracedPattern> patterns;
     /// By communicator: patterns in the order of the calls, and how often each in turn.
     std::map<int, std::vector<std::pair<int, uint64_t>>> sequences;
+    std::vector<TracedCollective> collectives;
     std::vector<TracedSends> sends;
     std::vector<TracedSite> sites;
     std::vector<TracedWay> ways;

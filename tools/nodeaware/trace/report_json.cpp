@@ -33,6 +33,18 @@ ordered_json rows_of(const std::vector<TraceAnalysis::Row>& rows, const char* na
     return list;
 }
 
+ordered_json collectives_of(const TraceAnalysis& analysis) {
+    ordered_json list = ordered_json::array();
+    for (const TraceAnalysis::Passed& row : analysis.collectives) {
+        list.push_back({{"function", row.function},
+                        {"ranks", row.ranks},
+                        {"calls", row.calls},
+                        {"bytes", row.bytes},
+                        {"most_bytes", row.most}});
+    }
+    return list;
+}
+
 ordered_json sums_of(const MessageSums& sums) {
     return {{"messages", sums.messages}, {"bytes", sums.bytes}};
 }
@@ -110,6 +122,7 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
                                {"from_any_source", analysis.from_any_source},
                                {"communicators", rows_of(analysis.communicators, "ranks")},
                                {"sites", rows_of(analysis.sites, "site")},
+                               {"collectives", collectives_of(analysis)},
                                {"forecast", forecast_json(forecast, table)}});
     return report;
 }
