@@ -43,7 +43,7 @@ inline constexpr std::array passed_at = {
 constexpr bool has_large_counts(std::string_view name) { return name.ends_with("_c"); }
 
 /// Of a function; one that passes nothing: To::nobody.
-consteval PassedAt passed_by(std::string_view name) {
+constexpr PassedAt passed_by(std::string_view name) {
     const auto lower = [](char letter) {
         return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
     };

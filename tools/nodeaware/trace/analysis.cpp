@@ -139,6 +139,7 @@ std::vector<TraceAnalysis::Passed> passed_by(const Trace& trace) {
         }
     }
     std::vector<TraceAnalysis::Passed> list;
+    list.reserve(rows.size());
     for (const auto& [key, row] : rows) { list.push_back(row); }
     std::stable_sort(list.begin(), list.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
