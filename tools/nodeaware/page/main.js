@@ -124,7 +124,7 @@ const passedTable = () => {
   const rows = report.collectives;
   if (rows.length === 0) return note("Other collectives passed no data.");
   const most = Math.max(...rows.map((row) => row.bytes), 1);
-  return longTable("Passed to other collectives (how it travels is MPI's affair)", [
+  const table = longTable("Passed to other collectives (how it travels is MPI's affair)", [
     { name: "Function", of: (row) => row.function },
     { name: "Communicator of", of: (row) => row.ranks },
     { bar: (row) => row.bytes / most },
@@ -132,6 +132,8 @@ const passedTable = () => {
     { name: "Bytes", number: true, of: (row) => count(row.bytes) },
     { name: "Most of a call", number: true, of: (row) => count(row.most_bytes) },
   ], rows, report.left_out.collectives);
+  if (report.collectives_left_out === 0) return table;
+  return element("div", {}, table, note(`${plural(report.collectives_left_out, "more call")} had no room in the trace.`));
 };
 
 const showTimes = () => {

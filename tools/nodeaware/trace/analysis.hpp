@@ -82,7 +82,8 @@ struct TraceAnalysis {
         uint64_t bytes = 0; ///< what several ranks get counts once
         uint64_t most = 0;  ///< bytes of one call
     };
-    std::vector<Passed> collectives; ///< most bytes first
+    std::vector<Passed> collectives;   ///< most bytes first
+    uint64_t collectives_left_out = 0; ///< calls that had no room in the trace
 
     MessageSums between_nodes() const {
         return {collective_between_nodes.messages + messages_between_nodes.messages,

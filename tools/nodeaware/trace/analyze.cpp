@@ -47,8 +47,9 @@ void print_rows(const ordered_json& rows, const char* what, const char* heading)
     if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
 }
 
-void print_collectives(const ordered_json& rows) {
+void print_collectives(const ordered_json& report) {
     constexpr size_t most = 20;
+    const ordered_json& rows = report["collectives"];
     if (rows.empty()) { return; }
     std::printf("\n%12s %16s %14s  %s\n", "calls", "bytes", "most of a call",
                 "Passed to other collectives, by ranks that pass anything");
@@ -60,6 +61,10 @@ void print_collectives(const ordered_json& rows) {
             row["function"].get<std::string>().c_str(), row["ranks"].get<std::string>().c_str());
     }
     if (rows.size() > most) { std::printf("... and %zu more (--json)\n", rows.size() - most); }
+    if (report["collectives_left_out"] != 0) {
+        std::printf("and %llu calls that had no room in the trace\n",
+                    report["collectives_left_out"].get<unsigned long long>());
+    }
 }
 
 std::string size_text(uint64_t bytes) {
@@ -131,7 +136,7 @@ void print(const ordered_json& report) {
     print_sizes(report["between_nodes"]["sizes"]);
     print_rows(report["communicators"], "ranks", "Communicators of");
     print_rows(report["sites"], "site", "Places in the program");
-    print_collectives(report["collectives"]);
+    print_collectives(report);
 }
 
 std::vector<int> nodes_of(const Trace& trace, int ppn) {

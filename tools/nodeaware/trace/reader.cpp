@@ -197,6 +197,7 @@ void read_other(const Line& line, RankTrace& rank) {
                         0;
     rank.is_cut = rank.is_cut || is_any;
     rank.events_left_out = line.count("events");
+    if (line.has("collectives")) { rank.collectives_left_out = line.count("collectives"); }
 }
 
 void read_end(const Line& line, RankTrace& rank, size_t lines) {

@@ -112,6 +112,7 @@ struct RankTrace {
     /// By communicator: patterns in the order of the calls, and how often each in turn.
     std::map<int, std::vector<std::pair<int, uint64_t>>> sequences;
     std::vector<TracedCollective> collectives;
+    uint64_t collectives_left_out = 0; ///< calls
     std::vector<TracedSends> sends;
     std::vector<TracedSite> sites;
     std::vector<TracedWay> ways;

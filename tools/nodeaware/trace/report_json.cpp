@@ -123,6 +123,7 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
                                {"communicators", rows_of(analysis.communicators, "ranks")},
                                {"sites", rows_of(analysis.sites, "site")},
                                {"collectives", collectives_of(analysis)},
+                               {"collectives_left_out", analysis.collectives_left_out},
                                {"forecast", forecast_json(forecast, table)}});
     return report;
 }

@@ -165,6 +165,10 @@ class TimelineWriter {
         for (auto event = middle; event != rank.events.end(); ++event) {
             to = std::min(to, event->begin);
         }
+        // Viewers add in floating point, and take what seems to overlap for an error.
+        constexpr double nanosecond = 1e-9;
+        from += nanosecond;
+        to -= nanosecond;
         if (to <= from) { return; }
         add(fmt::format(R"({{"ph":"X","name":"{} calls that had no room","cat":"gap","pid":{},)"
                         R"("tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{}}}})",
