@@ -174,7 +174,8 @@ void exchange(const Made& made, std::string_view strategy, MPI_Comm comm,
         const trace::Firsts data = memory.data();
         const bool has_one_type = sent.kind != Blocks::Kind::typed && !blocks.empty();
         const uint64_t type_bytes = has_one_type ? bytes_of(sent.type) : 0;
-        const trace::Call call = call_of(made, known.number, memory_of(sent.buffer));
+        trace::Call call = call_of(made, known.number, memory_of(sent.buffer));
+        call.type_bytes = type_bytes;
         // Not where what was sent has been overwritten, is not there yet, or is one block for all.
         const bool can_be_read = call.memory == trace::Memory::host &&
                                  arguments.sent.buffer != MPI_IN_PLACE &&
@@ -204,9 +205,9 @@ void send(const Made& made, const Buffer& buffer, int peer, MPI_Comm comm,
           const MPI_Request* persistent) {
     guarded([&] {
         const int number = recorded_communicators::find(comm).number;
-        const uint64_t bytes =
-            buffer.count > 0 ? static_cast<uint64_t>(buffer.count) * bytes_of(buffer.type) : 0;
         trace::Call call = call_of(made, number, memory_of(buffer.address));
+        call.type_bytes = buffer.count > 0 ? bytes_of(buffer.type) : 0;
+        const uint64_t bytes = buffer.count > 0 ? uint64_t(buffer.count) * call.type_bytes : 0;
         call.peer = peer == MPI_PROC_NULL ? trace::no_peer : peer;
         const bool is_message = peer != MPI_PROC_NULL && persistent == nullptr;
         trace::recorder->record(made.end, [&](Contents& contents) {
@@ -242,13 +243,14 @@ void other(const Made& made, bool is_event) {
 void collective(const Made& made, MPI_Comm comm, const abi::Passed* passed) {
     guarded([&] {
         const Known known = recorded_communicators::find(comm);
+        trace::Call call = call_of(made, known.number, trace::Memory::unknown);
         std::vector<Block> blocks;
         if (passed != nullptr && trace::recorder->has_file()) {
-            blocks = recorded_collectives::blocks_of(*passed, known);
+            recorded_collectives::Given given = recorded_collectives::given_by(*passed, known);
+            blocks = std::move(given.blocks);
+            call.type_bytes = given.type_bytes;
         }
-        const trace::Memory memory =
-            blocks.empty() ? trace::Memory::unknown : memory_of(passed->buffer);
-        const trace::Call call = call_of(made, known.number, memory);
+        if (!blocks.empty()) { call.memory = memory_of(passed->buffer); }
         trace::recorder->record(made.end,
                                 [&](Contents& contents) { contents.add_collective(call, blocks); });
     });

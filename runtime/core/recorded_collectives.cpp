@@ -2,6 +2,8 @@
 
 #include "runtime/collectives/exchange_arguments.hpp"
 
+#include <algorithm>
+
 namespace nodeaware::recorded_collectives {
 
 namespace {
@@ -18,6 +20,10 @@ class Part {
         : part_(is_in_place && passed.received.type != nullptr ? passed.received : passed.sent),
           are_large_(passed.are_large) {}
 
+    /// Where the datatype has been asked for.
+    uint64_t type_bytes() const {
+        return static_cast<uint64_t>(std::max<MPI_Count>(type_bytes_, 0));
+    }
     bool has_counts() const { return part_.counts != nullptr; }
     uint64_t bytes() { return bytes_of(part_.count); }
     uint64_t bytes_of_rank(int rank) {
@@ -55,7 +61,7 @@ bool is_root(const Passed& passed, const Known& known) {
 
 } // namespace
 
-std::vector<Block> blocks_of(const Passed& passed, const Known& known) {
+Given given_by(const Passed& passed, const Known& known) {
     using To = Passed::To;
     BlockList blocks;
     Part part(passed, passed.buffer == MPI_IN_PLACE);
@@ -81,7 +87,7 @@ std::vector<Block> blocks_of(const Passed& passed, const Known& known) {
         for (int peer = known.rank + 1; peer < known.size; ++peer) { blocks.add(peer, own()); }
         break;
     }
-    return blocks.take();
+    return {blocks.take(), part.type_bytes()};
 }
 
 } // namespace nodeaware::recorded_collectives

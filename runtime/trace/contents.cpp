@@ -176,7 +176,7 @@ void Contents::add_collective(const Call& call, const std::vector<Block>& blocks
     for (const Block& block : blocks) { bytes += block.bytes; }
     add_event(call, bytes);
     if (blocks.empty()) { return; }
-    const int number = find_pattern(collectives_, call, 0, blocks, {});
+    const int number = find_pattern(collectives_, call, call.type_bytes, blocks, {});
     if (number == no_pattern) {
         ++other_.collectives;
     } else {
@@ -304,9 +304,14 @@ void Contents::add_call(const Call& call, bool is_event, const Sums& sent) {
     const size_t number = found == end ? sites_.size() : found->second;
     if (found == end) {
         sites_by_hash_.emplace(hash, number);
-        sites_.push_back({call, {}, 0, 0});
+        sites_.push_back({call, {}, 0, 0, false});
     }
     Site& site = sites_[number];
+    if (call.type_bytes > 0 && !site.has_several_types) { // empty messages have none
+        const uint64_t known = site.call.type_bytes;
+        site.has_several_types = known > 0 && known != call.type_bytes;
+        site.call.type_bytes = site.has_several_types ? 0 : call.type_bytes;
+    }
     site.times.add(call.begin, call.end);
     site.messages += sent.messages;
     site.bytes += sent.bytes;

@@ -84,7 +84,8 @@ struct Call {
     Memory memory = Memory::unknown;
     Nanoseconds begin = 0;
     Nanoseconds end = 0;
-    int peer = no_peer; ///< of one message
+    int peer = no_peer;      ///< of one message
+    uint64_t type_bytes = 0; ///< of the datatype that is sent; 0: nothing, or of several
 };
 
 /// Ranks in an arithmetic progression.
@@ -161,6 +162,7 @@ struct Site {
     Times times;
     uint64_t messages = 0;
     uint64_t bytes = 0;
+    bool has_several_types = false; ///< of datatypes, and so no size of them
 };
 
 /// Calls on one communicator that receive.

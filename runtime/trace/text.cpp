@@ -100,7 +100,8 @@ void add_collectives(Lines& lines, const Contents& contents) {
         ordered_json line = {{"type", "collective"},
                              {"function", collective.function},
                              {"communicator", collective.communicator},
-                             {"memory", name_of(collective.memory)}};
+                             {"memory", name_of(collective.memory)},
+                             {"type_bytes", collective.type_bytes}};
         add_times(line, collective.times);
         line["to"] = list_of(collective.blocks);
         lines.add(line);
@@ -138,6 +139,7 @@ void add_sites(Lines& lines, const Contents& contents) {
         if (!place.build_id.empty()) { build_ids.emplace(place.file, place.build_id); }
         line["communicator"] = site.call.communicator;
         line["memory"] = name_of(site.call.memory);
+        if (site.call.type_bytes > 0) { line["type_bytes"] = site.call.type_bytes; }
         line["messages"] = site.messages;
         line["bytes"] = site.bytes;
         add_times(line, site.times);

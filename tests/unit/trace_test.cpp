@@ -169,6 +169,22 @@ TEST(Trace, BeyondTheLimitsIsCountedAsOther) {
     EXPECT_EQ(contents.other().events, 26U);
 }
 
+TEST(Trace, PlacesKnowTheSizeOfTheirOneDatatype) {
+    Contents contents = with_world();
+    const auto size_after = [&](uint64_t type_bytes) {
+        Call send = call(0, 0, 1);
+        send.type_bytes = type_bytes;
+        contents.add_send(send, 1, 4 * type_bytes);
+        return contents.sites().front().call.type_bytes;
+    };
+    EXPECT_EQ(size_after(0), 0U); // an empty message
+    EXPECT_EQ(size_after(8), 8U);
+    EXPECT_EQ(size_after(0), 8U);
+    EXPECT_EQ(size_after(4), 0U); // several
+    EXPECT_EQ(size_after(4), 0U);
+    EXPECT_EQ(contents.sites().size(), 1U);
+}
+
 TEST(Trace, OtherCollectivesLeaveRoomForExchanges) {
     Limits limits;
     limits.patterns = 8;
