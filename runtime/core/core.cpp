@@ -6,6 +6,7 @@
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/core/kept_exceptions.hpp"
+#include "runtime/core/recorded_calls.hpp"
 #include "runtime/core/recording.hpp"
 #include "runtime/core/requests.hpp"
 #include "runtime/device/driver.hpp"
@@ -153,6 +154,7 @@ void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
     const auto times = ending::finalizing();
     library->close();
+    recorded_calls::note_messages();
     guarded([&] { trace::close(library->world); });
     p2p::layer = nullptr;
     guarded([&] { ending::close(times, message_counts::notes()); });

@@ -5,6 +5,7 @@
 #include "runtime/core/recorded_requests.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/trace/purpose.hpp"
 
 #include <algorithm>
@@ -279,6 +280,15 @@ void start(const Made& made, int count, const MPI_Request* requests) {
         }
         contents.add_call(call_of(made, trace::no_communicator, trace::Memory::unknown), true,
                           sent);
+    });
+}
+
+void note_messages() {
+    if (trace::recorder == nullptr) { return; }
+    trace::recorder->record(0, [](Contents& contents) {
+        for (const Report::Note& note : message_counts::notes()) {
+            if (note.value > 0) { contents.add_note({note.text, note.value}); }
+        }
     });
 }
 

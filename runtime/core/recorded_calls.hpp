@@ -40,6 +40,8 @@ void other(const Made& made, bool is_event);
 void collective(const Made& made, MPI_Comm comm, const abi::Passed* passed);
 
 void start(const Made& made, int count, const MPI_Request* requests);
+/// What has become of messages, as the report says it. When all engines have ended.
+void note_messages();
 /// A call that has waited for exchanges of these patterns.
 void waiting(const Made& made, const std::vector<int>& patterns, bool is_event);
 

@@ -202,6 +202,12 @@ struct Event {
     uint64_t bytes = 0; ///< sent
 };
 
+/// What the report says of messages from point to point that the library has moved, or left to MPI.
+struct Note {
+    std::string_view text; ///< a literal
+    uint64_t value = 0;
+};
+
 /// What is beyond the limits.
 struct Other {
     uint64_t patterns = 0; ///< calls
@@ -250,6 +256,8 @@ class Contents {
     /// For the timeline; of the call itself add_call() does so.
     void add_event(const Call& call, uint64_t bytes);
     void add_receive(int communicator, bool from_any_source, bool with_any_tag);
+    /// At the end.
+    void add_note(const Note& note) { notes_.push_back(note); }
 
     const std::vector<Communicator>& communicators() const { return communicators_; }
     const std::vector<Pattern>& patterns() const { return patterns_.all; }
@@ -261,6 +269,7 @@ class Contents {
     const std::vector<Sequence>& sequences() const { return sequences_; }
     /// In the order of their ends, but for a gap after the first half.
     std::vector<Event> events() const;
+    const std::vector<Note>& notes() const { return notes_; }
     const Other& other() const { return other_; }
     const Times& all_calls() const { return all_calls_; }
     const Limits& limits() const { return limits_; }
@@ -290,6 +299,7 @@ class Contents {
     size_t runs_of_members_ = 0;
     size_t size_classes_ = 0;
     size_t runs_of_sequences_ = 0;
+    std::vector<Note> notes_;
     Other other_;
     Times all_calls_;
 };

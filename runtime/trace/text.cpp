@@ -164,6 +164,12 @@ void add_ways(Lines& lines, const std::vector<Way>& ways) {
     }
 }
 
+void add_notes(Lines& lines, const Contents& contents) {
+    for (const Note& note : contents.notes()) {
+        lines.add({{"type", "note"}, {"text", note.text}, {"value", note.value}});
+    }
+}
+
 void add_events(Lines& lines, const Contents& contents) {
     constexpr size_t of_a_line = 256;
     const std::vector<Event> events = contents.events();
@@ -214,6 +220,7 @@ std::string text_of(const Header& header, const Contents& contents, const std::v
     add_connections(lines, contents);
     add_sites(lines, contents);
     add_ways(lines, ways);
+    add_notes(lines, contents);
     add_events(lines, contents);
     add_other(lines, contents);
     lines.add({{"type", "end"},

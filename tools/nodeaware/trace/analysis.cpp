@@ -194,6 +194,7 @@ TraceAnalysis analyze(const Trace& trace, const std::vector<int>& nodes) {
         for (const TracedPattern& pattern : rank.patterns) { sums.add_pattern(rank, pattern); }
         for (const TracedSends& sends : rank.sends) { sums.add_sends(rank, sends); }
         analysis.collectives_left_out += rank.collectives_left_out;
+        for (const auto& [text, value] : rank.notes) { analysis.notes[text] += value; }
         for (const TracedCommunicator& communicator : rank.communicators) {
             analysis.receives += communicator.receives;
             analysis.from_any_source += communicator.from_any_source;

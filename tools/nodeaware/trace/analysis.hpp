@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -84,6 +85,9 @@ struct TraceAnalysis {
     };
     std::vector<Passed> collectives;   ///< most bytes first
     uint64_t collectives_left_out = 0; ///< calls that had no room in the trace
+
+    /// What has become of messages where the library was at work: numbers by their texts.
+    std::map<std::string, uint64_t> notes;
 
     MessageSums between_nodes() const {
         return {collective_between_nodes.messages + messages_between_nodes.messages,

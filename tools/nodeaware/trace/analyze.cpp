@@ -67,6 +67,13 @@ void print_collectives(const ordered_json& report) {
     }
 }
 
+void print_notes(const ordered_json& notes) {
+    if (!notes.empty()) { std::printf("\nMessages, where the library was at work\n"); }
+    for (const auto& [text, value] : notes.items()) {
+        std::printf("  %s: %llu\n", text.c_str(), value.get<unsigned long long>());
+    }
+}
+
 std::string size_text(uint64_t bytes) {
     constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
@@ -137,6 +144,7 @@ void print(const ordered_json& report) {
     print_rows(report["communicators"], "ranks", "Communicators of");
     print_rows(report["sites"], "site", "Places in the program");
     print_collectives(report);
+    print_notes(report["notes"]);
 }
 
 std::vector<int> nodes_of(const Trace& trace, int ppn) {

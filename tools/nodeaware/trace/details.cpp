@@ -76,6 +76,8 @@ void read_events(const Line& line, RankTrace& rank) {
 void read_detail(const Line& line, const std::string& type, RankTrace& rank) {
     if (type == "way") {
         rank.ways.push_back(read_way(line));
+    } else if (type == "note") {
+        rank.notes[line.text("text")] += line.count("value");
     } else if (type == "module") {
         rank.build_ids[line.text("file")] = line.text("build_id");
     } else if (type == "events" && rank.has_timeline) {

@@ -116,6 +116,7 @@ struct RankTrace {
     std::vector<TracedSends> sends;
     std::vector<TracedSite> sites;
     std::vector<TracedWay> ways;
+    std::map<std::string, uint64_t> notes; ///< of messages that the library has moved, or not
     std::map<std::string, std::string> build_ids; ///< of the files that sites are in
     std::string host;
     std::optional<double> clock;     ///< of the host, when the rank's times begin

@@ -124,6 +124,7 @@ ordered_json to_json(const Trace& trace, const TraceAnalysis& analysis,
                                {"sites", rows_of(analysis.sites, "site")},
                                {"collectives", collectives_of(analysis)},
                                {"collectives_left_out", analysis.collectives_left_out},
+                               {"notes", analysis.notes},
                                {"forecast", forecast_json(forecast, table)}});
     return report;
 }
