@@ -31,7 +31,7 @@ struct Passed {
     enum class To : uint8_t {
         nobody,
         all,       ///< each rank the same
-        each,      ///< each rank its own
+        each,      ///< each rank its own, or as much
         root,      ///< from every rank
         from_root, ///< each rank the same, or as much, from the root alone
         each_from_root,

@@ -30,7 +30,7 @@ inline constexpr std::array passed_at = {
     PassedAt{"allreduce", abi::Passed::To::all, 2, 3},
     PassedAt{"scan", abi::Passed::To::later, 2, 3},
     PassedAt{"exscan", abi::Passed::To::later, 2, 3},
-    PassedAt{"reduce_scatter_block", abi::Passed::To::all, 2, 3},
+    PassedAt{"reduce_scatter_block", abi::Passed::To::each, 2, 3},
     PassedAt{"reduce_scatter", abi::Passed::To::each, 2, 3, -1, -1, -1, true},
     PassedAt{"allgather", abi::Passed::To::all, 1, 2, -1, 4, 5},
     PassedAt{"allgatherv", abi::Passed::To::all, 1, 2, -1, 4, 6, false, true},

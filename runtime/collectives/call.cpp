@@ -204,9 +204,9 @@ bool NonblockingCall::run(int* result) {
 
 Reason NonblockingCall::attempt(int* result) {
     const Choice& choice = library->world.options.choice(record_.operation);
-    if (choice.kind == Choice::Kind::native) { return Reason::chosen; }
-    const bool is_automatic = choice.kind == Choice::Kind::automatic;
-    if (is_automatic && library->world.machines == 1) { return Reason::one_machine; }
+    if (library->world.leaves_to_mpi(record_.operation)) {
+        return choice.kind == Choice::Kind::native ? Reason::chosen : Reason::one_machine;
+    }
     if (comm_ == MPI_COMM_NULL || request_ == nullptr) { return Reason::invalid_arguments; }
     Communicator* const communicator = find_communicator(comm_, result);
     if (communicator == nullptr) { return Reason::none; }

@@ -13,8 +13,9 @@ namespace {
 
 /// For the report: nobody has decided on messages, which might have been gathered elsewhere.
 bool is_left_on_one_machine(const World& world) {
-    const Choice::Kind kind = world.options.choice(Operation::point_to_point).kind;
-    return kind == Choice::Kind::automatic && world.machines == 1 && world.nodes() > 1;
+    const Operation messages = Operation::point_to_point;
+    const bool is_chosen = world.options.choice(messages).kind == Choice::Kind::native;
+    return world.leaves_to_mpi(messages) && !is_chosen && world.nodes() > 1;
 }
 
 } // namespace

@@ -78,6 +78,13 @@ Given given_by(const Passed& passed, const Known& known) {
         if (passed.root >= 0) { blocks.add(passed.root, own()); } // else it only receives
         break;
     case To::each:
+        // Between groups, counts are of this one's ranks: how the others share is not known here.
+        if (known.is_inter) { break; }
+        if (!part.has_counts()) {
+            blocks.add(Block::every_rank, own());
+            break;
+        }
+        [[fallthrough]];
     case To::each_from_root:
         for (int peer = 0; peer < known.size; ++peer) {
             blocks.add(peer, part.bytes_of_rank(peer));

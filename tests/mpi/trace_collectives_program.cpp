@@ -3,6 +3,7 @@
 // and RANK:BYTES of all that get something (-1: each one).
 
 #include "tests/mpi/harness.hpp"
+#include "tests/mpi/page.hpp"
 
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 namespace {
 
 using nodeaware::test::Harness;
+using nodeaware::test::Page;
 
 constexpr int root = 2;
 
@@ -95,12 +97,13 @@ class Program {
 
     /// The ranks of the first half pass to those of the other, and get from them.
     void between_groups() {
-        const bool is_first = rank_ < size_ / 2;
+        const int firsts = 2; // and four others
+        const bool is_first = rank_ < firsts;
         MPI_Comm half = MPI_COMM_NULL;
         MPI_Comm both = MPI_COMM_NULL;
         MPI_Comm_split(world_, is_first ? 0 : 1, 0, &half);
-        MPI_Intercomm_create(half, 0, world_, is_first ? size_ / 2 : 0, 1, &both);
-        const int others = is_first ? size_ - size_ / 2 : size_ / 2;
+        MPI_Intercomm_create(half, 0, world_, is_first ? firsts : 0, 1, &both);
+        const int others = is_first ? size_ - firsts : firsts;
         const int here = rank_ == 0 ? MPI_ROOT : MPI_PROC_NULL;
         MPI_Bcast(sent_.data(), 5, MPI_INT, is_first ? here : 0, both);
         expect("Bcast", rank_ == 0 ? to(-1, 20) : "", 1, others);
@@ -109,6 +112,13 @@ class Program {
         expect("Gather", is_first ? "" : to(0, 12), 1, others);
         MPI_Allreduce(sent_.data(), received_.data(), 3, MPI_INT, MPI_SUM, both);
         expect("Allreduce", to(-1, 12), 1, others);
+        // As many counts as this group has ranks, in all as many as the other group has.
+        const int here_size = size_ - others;
+        const Page counts(static_cast<size_t>(here_size));
+        for (int i = 0; i < here_size; ++i) { counts.first()[i] = 12 / here_size; }
+        MPI_Reduce_scatter(sent_.data(), received_.data(), counts.first(), MPI_INT, MPI_SUM, both);
+        MPI_Reduce_scatter_block(sent_.data(), received_.data(), 12 / here_size, MPI_INT, MPI_SUM,
+                                 both); // how the others share is not told
         MPI_Comm_free(&both);
         MPI_Comm_free(&half);
     }

@@ -2,39 +2,23 @@
 // size. Memory behind the buffers, and places of empty blocks, must not be touched.
 
 #include "tests/mpi/harness.hpp"
+#include "tests/mpi/page.hpp"
 
 #include <climits>
 
 #include <array>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 namespace {
 
 using nodeaware::test::Harness;
+using nodeaware::test::Page;
 
 /// What is sent to rank i in the call-th call.
 int of_pairs(int i, int /*call*/) { return i / 2; }
 int of_each(int i, int /*call*/) { return i; }
 int equal_at_first(int i, int call) { return call == 1 ? 0 : i; }
 int equal(int /*i*/, int call) { return call; }
-
-/// Integers that end where a page does, before one that nobody may touch.
-class Page {
-  public:
-    explicit Page(size_t count) {
-        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-        auto* const begin = static_cast<char*>(
-            mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        if (begin == MAP_FAILED || mprotect(begin + page, page, PROT_NONE) != 0) { std::abort(); }
-        first_ = reinterpret_cast<int*>(begin + page) - count; // never unmapped
-    }
-    int* first() const { return first_; }
-
-  private:
-    int* first_ = nullptr;
-};
 
 class Program {
   public:
