@@ -123,7 +123,7 @@ class Program {
         const std::array<int, 2> places = {is_first ? INT_MAX : -count,
                                            is_last ? INT_MAX : -2 * count};
         const std::array<int, 2> to = {0, count};
-        int* const end = page.first() + 2 * count;
+        int* const end = page.first() + 2 * static_cast<ptrdiff_t>(count);
         MPI_Request request = MPI_REQUEST_NULL;
         for (int call = 1; call <= 2; ++call) {
             if (is_blocking) {
