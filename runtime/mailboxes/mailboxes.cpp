@@ -158,9 +158,11 @@ void Mailboxes::add(Name name, Addressee& addressee) {
 
 void Mailboxes::remove(Name name) { addressees_.erase(name); }
 
+/// Cells that were granted are looked after as long as anybody here may find something in them:
+/// where all has been given back, waiting is MPI's again.
 bool Mailboxes::is_busy() const {
     return is_closing_ || looks_after_unsent_ || expecting_ > 0 || mates_.anybody_takes_part() ||
-           !outgoing_.empty() || incoming_cells_.granted() > 0;
+           !outgoing_.empty() || (incoming_cells_.granted() > 0 && mates_.anybody_expects());
 }
 
 void Mailboxes::receive_some() {

@@ -149,6 +149,18 @@ class Mailboxes : public WorkSource {
         expected_.connect(other_of(topology_.node_of(destination)), local_, by);
     }
 
+    /// Messages of a rank of this node go through the cells.
+    bool is_used() const { return mates_.anybody_takes_part(); }
+    /// The number of the last comparison with MPI: ranks of a node take part in it together.
+    uint32_t comparison() const { return mates_.comparison(); }
+    /// Of the one that begins now.
+    uint32_t begin_comparison() {
+        mates_.compare(comparison() + 1);
+        return comparison();
+    }
+    /// Another node takes part in it.
+    void join_comparison(uint32_t number) { mates_.compare(number); }
+
     /// A question has been answered after so many seconds. The shortest time is what it takes two
     /// messages to cross the network, and worth waiting for what would need one of its own.
     void note_round_trip(double seconds) { mates_.note_round_trip(seconds); }
@@ -164,7 +176,10 @@ class Mailboxes : public WorkSource {
 
     /// Messages may come to this rank at any time from now on (1), or no more for whoever has said
     /// so (-1).
-    void expect(int by) { expecting_ += by; }
+    void expect(int by) {
+        expecting_ += by;
+        mates_.expects(by);
+    }
     /// Takes what has come for this rank.
     void receive_some();
     /// How often that was done, here or in passing.

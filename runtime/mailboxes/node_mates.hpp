@@ -27,6 +27,17 @@ class NodeMates {
         node().engines.fetch_add(engines);
     }
     bool anybody_takes_part() const { return node().engines.load(std::memory_order_relaxed) > 0; }
+    /// Messages may come to a rank of this node (1), or no more for whoever has said so (-1).
+    void expects(int by) { node().expecting.fetch_add(by, std::memory_order_relaxed); }
+    bool anybody_expects() const { return node().expecting.load(std::memory_order_relaxed) > 0; }
+
+    /// The last comparison with MPI that ranks of this node take part in, of all nodes if they
+    /// know of it: at least that one from now on.
+    uint32_t comparison() const { return node().comparison.load(std::memory_order_relaxed); }
+    void compare(uint32_t number) {
+        uint32_t known = comparison();
+        while (known < number && !node().comparison.compare_exchange_weak(known, number)) {}
+    }
 
     /// A question has been answered after so many seconds. The shortest time is what it takes two
     /// messages to cross the network.
@@ -145,7 +156,9 @@ class NodeMates {
     static constexpr int most_queued = 32; ///< messages, for that is only an estimate
     struct alignas(64) Node {
         std::atomic<int32_t> engines{0};
+        std::atomic<int32_t> expecting{0};
         std::atomic<int32_t> collecting{0};
+        std::atomic<uint32_t> comparison{0};
         std::atomic<uint64_t> closings{0};
         std::atomic<double> round_trip{0}; ///< 0: not known
         std::atomic<double> sends_until{0};

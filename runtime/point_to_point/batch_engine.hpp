@@ -102,8 +102,9 @@ class BatchEngine final : public Mailboxes::Addressee {
         return connection != nullptr && connection->sender.may_propose();
     }
     void propose(int destination);
-    /// Asks for all connections back that are not MPI's alone, until they are.
-    void leave();
+    /// Asks for all connections back that are not MPI's alone, until they are. Receivers are told
+    /// of the `comparison` with MPI that it is for.
+    void leave(uint32_t comparison = 0);
     bool asks_back() const { return wanted_back_ > 0; }
     /// A send waits for its receiver, now or from some call on. A receiver that has not been told
     /// when it answered is asked for the connection back, and told with the next proposal.
@@ -198,7 +199,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     // Handovers, in handover_notes.cpp.
     void take_control(const wire::Arrived& note);
     void take_numbered(const wire::Arrived& note);
-    void send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes = {});
+    void send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes = {},
+                       int tag = 0);
     void take_proposal(int source, bool is_synchronous);
     void refuse_synchronous();
     void take_refusal(int destination);
@@ -222,6 +224,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     Credits credits_;
     std::vector<std::unique_ptr<Connection>> connections_; ///< by destination, once it is sent to
     int outgoing_connections_ = 0;                         ///< that are not MPI's alone
+    uint32_t comparison_ = 0; ///< for which connections are wanted back, or 0
     int handed_over_ = 0;
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence

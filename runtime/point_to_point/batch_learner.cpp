@@ -192,8 +192,9 @@ void BatchLearner::begin_period(Mover last) {
     learned_.clear();
     for (Kind& batch : batches_) {
         if (last == Mover::mpi && batch.recent.count > 0) {
+            // What MPI took at first tells nothing of what it takes once all ranks are connected.
+            if (!std::exchange(batch.was_by_mpi, true)) { batch.by_mpi = {}; }
             add(batch.recent, batch.by_mpi);
-            batch.was_by_mpi = true;
         }
         if (last == Mover::library) { add(batch.recent, batch.by_library); }
         batch.recent = {};

@@ -13,18 +13,6 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t period = 64;            ///< batches
-constexpr uint64_t period_to_compare = 32; ///< those by MPI, as it takes longer
-
-// Of what batches take, to what they take by MPI.
-constexpr double slower = 1.02;
-constexpr double worth_it = 0.98;
-/// What a comparison may cost, to what batches take.
-constexpr double comparing_share = 0.05;
-
-/// Of messages that ranks of a node send to a node, those that gathering must save: what it takes
-/// for others to come must pay, too.
-constexpr double least_saved = 0.3;
 constexpr int handover_messages = 3; ///< proposal, answer, note
 
 } // namespace
@@ -187,18 +175,9 @@ void CommunicatorMessages::begin_batch() {
     const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
     if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
+    if (mailboxes.comparison() != comparison_) { join_comparison(); }
     if (awaits_comparison_ && !is_comparing_) { begin_to_compare(); }
-    if (learner_.recent() >= (is_comparing_ ? period_to_compare : period)) { end_period(); }
-}
-
-/// As soon as all connections have been given back.
-void CommunicatorMessages::begin_to_compare() {
-    if (engine_->outgoing_connections() > 0) { return; }
-    is_comparing_ = true;
-    wants_back_ = false;
-    changes_ = changes();
-    learner_.begin_period(Mover::mixed);
-    is_by_mpi_ = true;
+    if (is_over(learner_.recent())) { end_period(); }
 }
 
 uint64_t CommunicatorMessages::changes() const {
@@ -272,102 +251,6 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     const double lost = thought.gathered * trusted_difference - thought.by_mpi;
     const bool pays = lost < (slower - 1) * measured;
     return pays ? std::nullopt : std::optional(Verdict::not_worth_it);
-}
-
-/// Back to MPI what takes longer than by MPI.
-void CommunicatorMessages::end_period() {
-    const uint64_t now_changed = changes();
-    const bool has_changed = std::exchange(changes_, now_changed) != now_changed; // in this period
-    const bool is_native = engine_->outgoing_connections() == 0;
-    if (!learner_.is_stable()) { note(Verdict::no_repetition); }
-    layer_.mailboxes()->publish_anew();
-    for (const batches::Batch& batch : learner_.batches()) {
-        if (batch.repetitions >= 2) { layer_.mailboxes()->publish(batch, members_); }
-    }
-    if (is_native && !has_changed) { native_seconds_ = learner_.mean_seconds(); }
-    const std::optional<batches::Batch> last =
-        learner_.last() == nullptr ? std::nullopt : std::optional(*learner_.last());
-    learner_.begin_period(has_changed ? Mover::mixed : is_native ? Mover::mpi : Mover::library);
-    is_by_mpi_ = is_native;
-    if (is_native) {
-        wants_back_ = false;
-        if (awaits_comparison_ && !has_changed) { compare(last); }
-    } else if (wants_back_) {
-        engine_->leave();
-    } else if (awaits_comparison_) { // handed over late
-        ask_back(Verdict::compared);
-    } else if (!has_changed && !is_asked_for()) {
-        judge();
-    }
-}
-
-/// A whole period by MPI, after one by the library. What is faster goes on at once, not when it is
-/// time to think of it again; of what the noise hides the model decides.
-void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
-    awaits_comparison_ = false;
-    is_comparing_ = false;
-    const auto measured = learner_.library_to_mpi();
-    was_faster_ = measured && measured->is_surely_below(1);
-    constexpr int most_in_vain = 8;
-    if (!measured) { // others have come
-        was_compared_ = false;
-        compared_in_vain_ = std::min(compared_in_vain_ + 1, most_in_vain);
-    }
-    if (measured && measured->is_surely_above(slower)) {
-        give_back_slower();
-        return note(Verdict::returned_slower);
-    }
-    if (last) { consider(*last); }
-}
-
-/// A whole period by the library. What is not clearly faster is measured once more: the first
-/// batches by MPI may have taken longer than those to come, or have been others.
-void CommunicatorMessages::judge() {
-    if (layer_.mailboxes()->saved_share() < least_saved / 2) {
-        return ask_back(Verdict::few_together);
-    }
-    const auto measured = learner_.library_to_mpi();
-    if (measured && measured->is_of_whole_periods && measured->ratio < worth_it) { return; }
-    if (++undecided_ < periods_to_decide(measured)) { return; }
-    undecided_ = 0;
-    if (!was_compared_) {
-        was_compared_ = true;
-        awaits_comparison_ = true;
-        return ask_back(Verdict::compared);
-    }
-    if (!measured || !measured->is_surely_above(slower)) { return; }
-    give_back_slower();
-    ask_back(Verdict::returned_slower);
-}
-
-/// Before what takes so long, to what it takes by MPI, is measured once more. The more it seems to
-/// gain, or, where batches were not seen by MPI, the more messages are saved, the more that costs;
-/// and where that told nothing, it may do so again.
-int CommunicatorMessages::periods_to_decide(
-    const std::optional<BatchLearner::Comparison>& measured) const {
-    if (measured && (measured->is_of_whole_periods || measured->is_surely_above(slower))) {
-        return 1;
-    }
-    constexpr int some = 8; // what was seen by MPI may come again
-    constexpr int many = 32;
-    const double ratio = measured ? measured->ratio : 1 - layer_.mailboxes()->saved_share();
-    const double share = double(period_to_compare) / double(period) / comparing_share;
-    constexpr double least = 0.01;
-    const int periods = std::clamp(static_cast<int>(share / std::max(ratio, least)), some, many);
-    return measured ? periods : periods << compared_in_vain_;
-}
-
-/// It is not thought of again soon, and ever more seldom.
-void CommunicatorMessages::give_back_slower() {
-    was_faster_ = false;
-    slower_until_ = 4 * batches_;
-}
-
-void CommunicatorMessages::ask_back(Verdict reason) {
-    note(reason);
-    wants_back_ = true;
-    is_worth_it_ = false;
-    engine_->leave();
 }
 
 } // namespace nodeaware

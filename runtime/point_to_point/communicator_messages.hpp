@@ -17,7 +17,8 @@ class MessageLayer;
 /// Point-to-point messages of one communicator. This rank learns what it sends again and again.
 /// Where gathering that with what other ranks of its node send is thought to pay, it proposes to
 /// the receivers to hand their connections over to the library (BatchEngine), and asks for them
-/// back where that turns out to be slower. No other rank decides with it.
+/// back where that turns out to be slower. No other rank decides with it, but all compare at the
+/// same time.
 class CommunicatorMessages : public ReceiveObserver, public Attachment, public BatchEngine::Owner {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
@@ -62,6 +63,12 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     using Verdict = message_counts::Verdict;
     using Mover = BatchLearner::Mover;
 
+    /// Of what batches take, to what they take by MPI.
+    static constexpr double slower = 1.02;
+    /// Of messages that ranks of a node send to a node, those that gathering must save: what it
+    /// takes for others to come must pay, too.
+    static constexpr double least_saved = 0.3;
+
     bool is_asked_for() const;
     bool is_sent_together() const;
     void begin_batch();
@@ -70,6 +77,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     double native_seconds() const;
     void propose(const batches::Batch& batch);
     std::optional<Verdict> obstacle(const batches::Batch& batch);
+    // In communicator_comparison.cpp.
+    bool is_over(uint64_t batches) const; ///< a period of so many
+    void join_comparison();
+    void await_comparison();
     void begin_to_compare();
     void end_period();
     void compare(const std::optional<batches::Batch>& last);
@@ -99,13 +110,17 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     double native_seconds_ = 0;      ///< of a batch
     bool awaits_comparison_ = false; ///< a period by MPI is awaited
     bool is_comparing_ = false;      ///< it has begun
+    uint64_t compares_at_ = 0;       ///< batches; at the latest, if it can
+    uint32_t comparison_ = 0;        ///< of the node, the last that this has taken part in
     bool was_compared_ = false;
-    bool is_by_mpi_ = true;     ///< this period, until now
-    int compared_in_vain_ = 0;  ///< times in which nothing was seen both ways
-    uint64_t slower_until_ = 0; ///< batches
-    int undecided_ = 0;         ///< periods by the library
-    bool was_faster_ = false;   ///< by the library, when last compared
-    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
+    int compared_after_ = 4;     ///< periods by the library that did not tell
+    int periods_to_compare_ = 0; ///< those that are left until then
+    bool is_by_mpi_ = true;      ///< this period, until now
+    int compared_in_vain_ = 0;   ///< times in which nothing was seen both ways
+    uint64_t slower_until_ = 0;  ///< batches
+    int undecided_ = 0;          ///< periods by the library
+    bool was_faster_ = false;    ///< by the library, when last compared
+    uint64_t changes_ = 0;       ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

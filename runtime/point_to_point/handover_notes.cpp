@@ -68,7 +68,8 @@ void BatchEngine::refuse_synchronous() {
     }
 }
 
-void BatchEngine::leave() {
+void BatchEngine::leave(uint32_t comparison) {
+    comparison_ = comparison;
     for (const auto& known : connections_) {
         if (known != nullptr) { want_back(*known); }
     }
@@ -86,16 +87,17 @@ void BatchEngine::ask_back(bool also_idle) {
         const int destination = static_cast<int>(i);
         send_owed(destination);
         known->sender.leave(known->sequence);
-        send_numbered(destination, wire::leaves);
+        send_numbered(destination, wire::leaves, {}, static_cast<int>(comparison_));
         known->is_asked_back = true;
         known->asked_at = known->sequence;
     }
 }
 
 /// In the order of the messages.
-void BatchEngine::send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes) {
+void BatchEngine::send_numbered(int destination, uint32_t kind, std::span<const std::byte> bytes,
+                                int tag) {
     uint32_t& sequence = connection(destination).sequence;
-    send_note({0, 0, sequence, kind, 0}, destination, bytes);
+    send_note({0, tag, sequence, kind, 0}, destination, bytes);
     ++sequence; // what failed leaves no gap
 }
 
@@ -124,6 +126,7 @@ void BatchEngine::take_numbered(const wire::Arrived& note) {
         return receives_.handed_over(entry.source, tags);
     }
     if (entry.flags == wire::has_left) { return receives_.left(entry.source); }
+    mailboxes_->join_comparison(static_cast<uint32_t>(entry.tag));
     const int is_confirmed = receives_.leave(entry.source) ? 1 : 0;
     send_note({0, is_confirmed, entry.sequence, wire::confirmed, 0}, entry.source);
 }

@@ -31,7 +31,7 @@ inline constexpr uint32_t straight = 8;
 // What both ends of a connection tell each other, see handover.hpp. The bytes of an answer are an
 // Answer. Those of the first kind are numbered with the messages and taken in their order.
 inline constexpr uint32_t handed_over = 16; ///< its bytes: tags
-inline constexpr uint32_t leaves = 32;
+inline constexpr uint32_t leaves = 32;      ///< its tag: the comparison that it is for, or 0
 inline constexpr uint32_t has_left = 64;
 inline constexpr uint32_t proposal = 128;
 inline constexpr uint32_t answer = 256;

@@ -244,6 +244,24 @@ TEST(BatchLearner, RemembersTheBatchesBeforeAHandoverButNotTheFirst) {
     EXPECT_NEAR(learner.library_to_mpi()->ratio, 0.25, 1e-6);
 }
 
+TEST(BatchLearner, AWholePeriodByMpiTellsMoreThanItsFirstBatches) {
+    using Mover = BatchLearner::Mover;
+    BatchLearner learner;
+    double time = 1;
+    for (int i = 0; i < 6; ++i) {
+        run(learner, {{4, i, 8}}, time, time + 3);
+        time += 3;
+    }
+    learner.moved_by_mpi_until_now();
+    learner.post(time);
+    learner.begin_period(Mover::mixed);
+    run_period(learner, time, 4, {0.5, 1}, Mover::library);
+    EXPECT_FALSE(learner.library_to_mpi().value().is_of_whole_periods);
+    run_period(learner, time, 4, {0.25, 0.5}, Mover::mpi);
+    EXPECT_TRUE(learner.library_to_mpi().value().is_of_whole_periods);
+    EXPECT_NEAR(learner.library_to_mpi().value().ratio, 2, 1e-6);
+}
+
 TEST(BatchLearner, KnowsWhereMessagesGoAgainAndAgain) {
     BatchLearner learner;
     run(learner, {{4, 0, 8}, {5, 1, 8}}, 1, 2);

@@ -1,0 +1,87 @@
+// Ranks that compare what their messages take with what they take by MPI do so together: what some
+// of them measure while others go on by the library tells nothing of MPI.
+
+#include "tests/unit/scripted/traffic.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace scripted {
+
+namespace {
+
+/// Of a round only what rank `source` sends to `destination`.
+Round between(size_t source, size_t destination, Round round) {
+    for (size_t rank = 0; rank < round.sends.size(); ++rank) {
+        std::erase_if(round.sends[rank], [&](const Planned& message) {
+            return rank != source || message.destination != static_cast<int>(destination);
+        });
+        std::erase_if(round.receives[rank], [&](const Awaited& awaited) {
+            return rank != destination || awaited.source != static_cast<int>(source);
+        });
+    }
+    return round;
+}
+
+struct Counts {
+    std::vector<uint64_t> by_mpi; ///< messages that MPI has moved in each round
+    std::vector<uint64_t> calls;  ///< of MPI functions by rank 0, to wait mostly
+};
+
+/// Two ranks have sent before: they count their periods from elsewhere.
+std::string count(Job& job, const Round& round, Counts& counts) {
+    const Round before = between(0, 2, round);
+    return run(job, [&](Rank& rank) {
+        Record ignored;
+        for (uint64_t i = 0; i < 20; ++i) { execute(rank, before, ignored, Random(i)); }
+        for (size_t i = 0; i < counts.by_mpi.size(); ++i) {
+            rank.gather(MPI_COMM_WORLD);
+            const uint64_t sent = job.sent_messages[0];
+            const uint64_t called = job.process(0).all_calls;
+            rank.gather(MPI_COMM_WORLD);
+            execute(rank, round, ignored, Random(i));
+            rank.gather(MPI_COMM_WORLD);
+            counts.by_mpi[i] = job.sent_messages[0] - sent;
+            if (rank.number() == 0) { counts.calls[i] = job.process(0).all_calls - called; }
+        }
+    });
+}
+
+} // namespace
+
+TEST(Comparison, IsOfMpiAloneOnAllRanks) {
+    set_options({{"STRATEGY", "auto"}});
+    constexpr size_t rounds = 400;
+    int comparisons = 0;
+    int apart = 0;
+    for (const uint64_t seed : seeds(40)) {
+        Job job(seed, {});
+        const Round round = Round::learned(job);
+        uint64_t all = 0;
+        for (const auto& sends : round.sends) { all += sends.size(); }
+        Counts counts{std::vector<uint64_t>(rounds), std::vector<uint64_t>(rounds)};
+        ASSERT_EQ(count(job, round, counts), "") << "seed " << seed;
+        const std::vector<uint64_t>& by_mpi = counts.by_mpi;
+
+        const auto gathered = std::find(by_mpi.begin(), by_mpi.end(), 0U);
+        const auto back = std::find_if(gathered, by_mpi.end(), [](uint64_t by) { return by != 0; });
+        constexpr ptrdiff_t enough = 100;
+        if (by_mpi.end() - back < enough) { continue; } // not handed over, or it surely gains
+        ++comparisons;
+        const auto begun = std::find(back, by_mpi.end(), all);
+        const auto over = std::find_if(begun, by_mpi.end(), [&](uint64_t by) { return by != all; });
+        const bool is_together = begun - back <= 24 && over - begun >= 32;
+        apart += is_together ? 0 : 1;
+        if (!is_together) { continue; }
+        std::vector<uint64_t> calls(counts.calls.begin() + (begun - by_mpi.begin()),
+                                    counts.calls.begin() + (over - by_mpi.begin()));
+        std::sort(calls.begin(), calls.end());
+        EXPECT_LE(calls[calls.size() / 2], 40U) << "seed " << seed; // MPI waits
+    }
+    // What one node gives back for other reasons looks as if it compared alone.
+    EXPECT_GT(comparisons, 10);
+    EXPECT_LE(10 * apart, comparisons);
+}
+
+} // namespace scripted
