@@ -17,7 +17,6 @@ uint64_t next_fingerprint(uint64_t fingerprint, int source, uint64_t bytes) {
 }
 
 constexpr uint64_t alignment = 64;
-constexpr uint64_t largest_piece = uint64_t{1} << 30; // MPI counts are int
 
 uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 

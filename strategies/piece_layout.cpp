@@ -11,8 +11,6 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint64_t largest_piece = uint64_t{1} << 30; // MPI counts are int
-
 /// Each slot has room for the largest piece that comes to lie in it.
 Slots with_count(const Plan& plan, size_t count) {
     const auto& pieces = plan.pieces();

@@ -48,6 +48,9 @@ struct Step {
     int32_t after = none;  ///< a step of the list that must have begun before
 };
 
+/// Bytes of a piece: MPI counts are int.
+inline constexpr uint64_t largest_piece = uint64_t{1} << 30;
+
 /// First bytes of every piece.
 struct PieceHeader {
     uint64_t fingerprint = 0; ///< PairTraffic::fingerprint(): both ends must mean the same traffic

