@@ -17,8 +17,8 @@ class MessageLayer;
 /// Point-to-point messages of one communicator. This rank learns what it sends again and again.
 /// Where gathering that with what other ranks of its node send is thought to pay, it proposes to
 /// the receivers to hand their connections over to the library (BatchEngine), and asks for them
-/// back where that turns out to be slower. No other rank decides with it, but all compare at the
-/// same time.
+/// back where that turns out to be slower. No other rank decides with it, but ranks compare at the
+/// same time, unless that would cost one too much.
 class CommunicatorMessages : public ReceiveObserver, public Attachment, public BatchEngine::Owner {
   public:
     /// `comm` has ranks on several nodes, this one is `rank`.
