@@ -73,6 +73,21 @@ TEST(Verdict, GainsAreThoseOfTheWholeRun) {
         << said[1];
 }
 
+TEST(Verdict, PartsHaveTwoDigitsAndNoExponent) {
+    Subject subject;
+    const auto says_of = [&subject](double share, const std::string& words) {
+        subject.analysis.shares[static_cast<size_t>(Purpose::exchange)] = share;
+        const auto said = subject.verdict();
+        return says(said, "of which " + words + " were spent in exchanges") &&
+               says(said, "they take " + words + " of the time");
+    };
+    EXPECT_TRUE(says_of(0.9996, "100 %"));
+    EXPECT_TRUE(says_of(0.994, "99 %"));
+    EXPECT_TRUE(says_of(0.0999, "10 %"));
+    EXPECT_TRUE(says_of(0.0912, "9.1 %"));
+    EXPECT_TRUE(says_of(0.012, "1.2 %"));
+}
+
 TEST(Verdict, NamesNoStrategyWhereAllAreAlike) {
     Subject subject;
     subject.forecast.strategies = {{"standard", 0.1}, {"three_step", 0.1}};

@@ -25,6 +25,12 @@ double share_of(const TraceAnalysis& analysis, Purpose purpose) {
     return analysis.shares[static_cast<size_t>(purpose)];
 }
 
+/// With two digits, but no exponent.
+std::string percent(double part) {
+    constexpr double many = 0.0995;
+    return part < many ? fmt::format("{:.2g} %", 100 * part) : fmt::format("{:.0f} %", 100 * part);
+}
+
 /// What a gain in a part of the time makes of the whole run, by Amdahl's law.
 std::string whole_run(double share, double gain) {
     return fmt::format("so the whole run would be at most {:.2f} times as fast",
@@ -90,7 +96,7 @@ std::string why_no_gain(const Trace& trace, const TraceAnalysis& analysis,
     const double share =
         share_of(analysis, Purpose::exchange) + share_of(analysis, Purpose::message);
     if (share < little_time) {
-        return fmt::format("exchanges and messages take {:.2g} % of the time", 100 * share);
+        return fmt::format("exchanges and messages take {} of the time", percent(share));
     }
     // By a table that is far off nothing is left to MPI.
     if (!may_gain(analysis, forecast) && !is_far_off(trace, analysis, forecast)) {
@@ -113,30 +119,28 @@ std::string gain_of_exchanges(const TraceAnalysis& analysis, const TraceForecast
     }
     const double share = share_of(analysis, Purpose::exchange);
     if (best_gain(forecast) < little_gain) {
-        return fmt::format(
-            "No gain expected from the collective exchanges, which take {:.2g} % of the "
-            "time: every message by itself is thought to be as fast.",
-            100 * share);
+        return fmt::format("No gain expected from the collective exchanges, which take {} of the "
+                           "time: every message by itself is thought to be as fast.",
+                           percent(share));
     }
     return fmt::format(
         "{} is predicted to make the collective exchanges {:.1f} times as fast; they take "
-        "{:.2g} % of the time, {}.",
-        name_of_best(forecast), best_gain(forecast), 100 * share,
+        "{} of the time, {}.",
+        name_of_best(forecast), best_gain(forecast), percent(share),
         whole_run(share, best_gain(forecast)));
 }
 
 std::string gain_of_messages(const TraceAnalysis& analysis, const TraceForecast& forecast) {
     const double share = share_of(analysis, Purpose::message);
     if (best_gain(forecast.messages) < little_gain) {
-        return fmt::format(
-            "No gain expected from the messages from point to point, which take {:.2g} % "
-            "of the time with waiting: each by itself is thought to be as fast.",
-            100 * share);
+        return fmt::format("No gain expected from the messages from point to point, which take {} "
+                           "of the time with waiting: each by itself is thought to be as fast.",
+                           percent(share));
     }
     return fmt::format(
         "Messages from point to point between nodes are predicted to be {:.1f} times as "
-        "fast when gathered, {}; with waiting they take {:.2g} % of the time, {}.",
-        best_gain(forecast.messages), basis_of(forecast.messages), 100 * share,
+        "fast when gathered, {}; with waiting they take {} of the time, {}.",
+        best_gain(forecast.messages), basis_of(forecast.messages), percent(share),
         whole_run(share, best_gain(forecast.messages)));
 }
 
@@ -182,15 +186,15 @@ void add_repeated(const TraceAnalysis& analysis, std::vector<std::string>& text)
     const double repeated = static_cast<double>(analysis.repeated_between_nodes) / all;
     const double equal = static_cast<double>(analysis.equal_between_nodes) / all;
     if (repeated > 0) {
-        text.push_back(fmt::format("{:.2g} % of the bytes between nodes are the same bytes sent to "
+        text.push_back(fmt::format("{} of the bytes between nodes are the same bytes sent to "
                                    "several ranks of a node.",
-                                   100 * repeated));
+                                   percent(repeated)));
     }
     if (equal >= little_part) {
         text.push_back(fmt::format(
-            "{}{:.0f} % of the bytes between nodes go to several ranks of a node with equal values "
+            "{}{} of the bytes between nodes go to several ranks of a node with equal values "
             "from different places in memory, as hashes of samples tell.",
-            repeated > 0 ? "Another " : "", 100 * equal));
+            repeated > 0 ? "Another " : "", percent(equal)));
     }
 }
 
@@ -199,23 +203,23 @@ void add_repeated(const TraceAnalysis& analysis, std::vector<std::string>& text)
 std::vector<std::string> verdict(const Trace& trace, const TraceAnalysis& analysis,
                                  const TraceForecast& forecast) {
     std::vector<std::string> text = gains(trace, analysis, forecast);
-    const auto percent = [&](Purpose purpose) { return 100 * share_of(analysis, purpose); };
+    const auto part = [&](Purpose purpose) { return percent(share_of(analysis, purpose)); };
     const MessageSums between = analysis.between_nodes();
     if (between.messages > 0) {
         text.push_back(
-            fmt::format("{:.0f} % of {} messages between nodes are below 1 KiB; {} of them go from "
+            fmt::format("{} of {} messages between nodes are below 1 KiB; {} of them go from "
                         "point to point.",
-                        100 * small_part(analysis), between.messages,
+                        percent(small_part(analysis)), between.messages,
                         analysis.messages_between_nodes.messages));
     }
     add_repeated(analysis, text);
-    text.push_back(
-        fmt::format("{} ranks on {} {} ran for {:.3g} s, of which {:.2g} % were spent in "
-                    "exchanges, {:.2g} % in messages from point to point and in waiting, "
-                    "{:.2g} % in other collectives, and {:.2g} % in functions on files.",
-                    trace.nodes.size(), analysis.nodes, nodes_text(trace, analysis).c_str(),
-                    analysis.wall, percent(Purpose::exchange), percent(Purpose::message),
-                    percent(Purpose::other), percent(Purpose::file)));
+    text.push_back(fmt::format("{} ranks on {} {} ran for {:.3g} s, of which {} were spent in "
+                               "exchanges, {} in messages from point to point and in waiting, "
+                               "{} in other collectives, and {} in functions on files.",
+                               trace.nodes.size(), analysis.nodes,
+                               nodes_text(trace, analysis).c_str(), analysis.wall,
+                               part(Purpose::exchange), part(Purpose::message),
+                               part(Purpose::other), part(Purpose::file)));
     if (!trace.observes) {
         text.emplace_back("The times are those with the library at work; NODEAWARE_MODE=observe "
                           "records those without it.");
