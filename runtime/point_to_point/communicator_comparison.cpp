@@ -7,19 +7,9 @@
 /// What is measured: with the library and without it.
 namespace nodeaware {
 
-namespace {
-
-constexpr uint64_t period = 64;            ///< batches
-constexpr uint64_t period_to_compare = 32; ///< those by MPI, as it takes longer
-constexpr uint64_t to_settle = 16;         ///< batches by MPI before
-
-/// What a comparison may cost, to what batches take.
-constexpr double comparing_share = 0.05;
-
-} // namespace
-
 bool CommunicatorMessages::is_over(uint64_t batches) const {
-    return batches >= (is_comparing_ ? period_to_compare : period);
+    return batches >=
+           (is_comparing_ ? ComparisonPolicy::period_to_compare : ComparisonPolicy::period);
 }
 
 /// Soon after all connections have been given back. What is measured while others are not that far
@@ -28,7 +18,9 @@ bool CommunicatorMessages::is_over(uint64_t batches) const {
 void CommunicatorMessages::begin_to_compare() {
     if (engine_->outgoing_connections() > 0) { return; }
     const bool are_others_back = !engine_->is_active() && !layer_.mailboxes()->is_used();
-    if (are_others_back) { compares_at_ = std::min(compares_at_, batches_ + to_settle); }
+    if (are_others_back) {
+        compares_at_ = std::min(compares_at_, batches_ + ComparisonPolicy::to_settle);
+    }
     if (batches_ < compares_at_) { return; }
     is_comparing_ = true;
     wants_back_ = false;
@@ -39,23 +31,17 @@ void CommunicatorMessages::begin_to_compare() {
 
 /// Another rank of this node compares, or one of another node that sends to this one: what each
 /// measures by itself, while the others go on by the library, tells nothing of what all would take
-/// by MPI. Not where that would cost this rank too much, for it seems to gain, or surely does.
+/// by MPI.
 void CommunicatorMessages::join_comparison() {
-    comparison_ = layer_.mailboxes()->comparison();
+    Mailboxes& mailboxes = *layer_.mailboxes();
+    comparison_ = mailboxes.comparison();
     const bool gathers = engine_->outgoing_connections() > 0 && !wants_back_;
     if (!gathers || awaits_comparison_ || is_asked_for()) { return; }
-    const auto measured = learner_.library_to_mpi();
-    if (measured && measured->is_of_whole_periods && measured->is_surely_below(1)) { return; }
-    constexpr int sooner = 4; // than it would compare by itself
-    if (sooner * (undecided_ + 1) >= periods_to_decide(measured)) { await_comparison(); }
+    if (policy_.joins(learner_.library_to_mpi(), mailboxes.saved_share())) { await_comparison(); }
 }
 
 void CommunicatorMessages::await_comparison() {
-    constexpr int most = 1024; ///< periods
-    compared_after_ = std::min(2 * compared_after_, most);
-    periods_to_compare_ = compared_after_;
-    undecided_ = 0;
-    was_compared_ = true;
+    policy_.begin();
     awaits_comparison_ = true;
     ask_back(Verdict::compared);
 }
@@ -87,74 +73,43 @@ void CommunicatorMessages::end_period() {
     }
 }
 
-/// A whole period by MPI, after one by the library. What is faster goes on at once, not when it is
-/// time to think of it again; of what the noise hides the model decides.
+/// A whole period by MPI, after one by the library.
 void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     awaits_comparison_ = false;
     is_comparing_ = false;
-    const auto measured = learner_.library_to_mpi();
-    was_faster_ = measured && measured->is_surely_below(1);
-    constexpr int most_in_vain = 8;
-    if (!measured) { // others have come
-        was_compared_ = false;
-        compared_in_vain_ = std::min(compared_in_vain_ + 1, most_in_vain);
-    }
-    if (measured && measured->is_surely_above(slower)) {
+    if (policy_.end(learner_.library_to_mpi()) == Decision::give_back) {
         give_back_slower();
         return note(Verdict::returned_slower);
     }
     if (last) { consider(*last); }
 }
 
-/// A whole period by the library. What is not surely faster is measured once more, for the first
-/// batches by MPI may have taken longer than those to come, or have been others; and where that has
-/// not told enough, ever more seldom again.
+/// A whole period by the library.
 void CommunicatorMessages::judge() {
-    if (layer_.mailboxes()->saved_share() < least_saved / 2) {
-        return ask_back(Verdict::few_together);
-    }
-    const auto measured = learner_.library_to_mpi();
-    if (measured && measured->is_of_whole_periods && measured->is_surely_below(1)) { return; }
-    if (++undecided_ < periods_to_decide(measured)) { return; }
-    undecided_ = 0;
-    if (was_compared_ && measured && measured->is_surely_above(slower)) {
+    Mailboxes& mailboxes = *layer_.mailboxes();
+    const double saved = mailboxes.saved_share();
+    if (saved < least_saved / 2) { return ask_back(Verdict::few_together); }
+    switch (policy_.end_period(learner_.library_to_mpi(), saved)) {
+    case Decision::go_on: break;
+    case Decision::compare:
+        comparison_ = mailboxes.begin_comparison();
+        await_comparison();
+        break;
+    case Decision::give_back:
         give_back_slower();
-        return ask_back(Verdict::returned_slower);
+        ask_back(Verdict::returned_slower);
+        break;
     }
-    if (was_compared_ && --periods_to_compare_ > 0) { return; }
-    comparison_ = layer_.mailboxes()->begin_comparison();
-    await_comparison();
-}
-
-/// Before what takes so long, to what it takes by MPI, is measured once more. The more it seems to
-/// gain, or, where batches were not seen by MPI, the more messages are saved, the more is lost by
-/// that; and where that told nothing, it may do so again.
-int CommunicatorMessages::periods_to_decide(
-    const std::optional<BatchLearner::Comparison>& measured) const {
-    if (measured && (measured->is_of_whole_periods || measured->is_surely_above(slower))) {
-        return 1;
-    }
-    constexpr int some = 4; // what was seen by MPI may come again
-    constexpr int many = 32;
-    const double ratio = measured ? measured->ratio : 1 - layer_.mailboxes()->saved_share();
-    const double share = double(to_settle + period_to_compare) / double(period) / comparing_share;
-    constexpr double least = 0.01;
-    const double lost = 1 / std::max(ratio, least) - 1;
-    const int periods = std::clamp(static_cast<int>(share * lost), some, many);
-    return measured ? periods : periods << compared_in_vain_;
 }
 
 /// It is not thought of again soon, and ever more seldom.
-void CommunicatorMessages::give_back_slower() {
-    was_faster_ = false;
-    slower_until_ = 4 * batches_;
-}
+void CommunicatorMessages::give_back_slower() { slower_until_ = 4 * batches_; }
 
 void CommunicatorMessages::ask_back(Verdict reason) {
     note(reason);
     wants_back_ = true;
     is_worth_it_ = false;
-    compares_at_ = batches_ + 2 * to_settle;
+    compares_at_ = batches_ + 2 * ComparisonPolicy::to_settle;
     engine_->leave(awaits_comparison_ ? comparison_ : 0);
 }
 

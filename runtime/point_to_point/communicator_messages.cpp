@@ -238,7 +238,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (batches_ < slower_until_) { return Verdict::returned_slower; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
-    if (was_faster_) { return std::nullopt; } // whatever is thought
+    if (policy_.was_faster()) { return std::nullopt; } // whatever is thought
     if (!is_sent_together()) { return Verdict::few_together; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();
     const double measured = native_seconds();
@@ -249,7 +249,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     // Some work of ours the model does not know. What it thinks to be lost is no reason where that
     // is nothing to what batches take: it is not of this machine, or they wait for other things.
     const double lost = thought.gathered * trusted_difference - thought.by_mpi;
-    const bool pays = lost < (slower - 1) * measured;
+    const bool pays = lost < (ComparisonPolicy::slower - 1) * measured;
     return pays ? std::nullopt : std::optional(Verdict::not_worth_it);
 }
 

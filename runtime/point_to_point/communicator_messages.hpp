@@ -4,6 +4,7 @@
 #include "runtime/job/world.hpp"
 #include "runtime/point_to_point/batch_engine.hpp"
 #include "runtime/point_to_point/batch_learner.hpp"
+#include "runtime/point_to_point/comparison_policy.hpp"
 #include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/requests/requests.hpp"
 
@@ -62,9 +63,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
   private:
     using Verdict = message_counts::Verdict;
     using Mover = BatchLearner::Mover;
+    using Decision = ComparisonPolicy::Decision;
 
-    /// Of what batches take, to what they take by MPI.
-    static constexpr double slower = 1.02;
     /// Of messages that ranks of a node send to a node, those that gathering must save: what it
     /// takes for others to come must pay, too.
     static constexpr double least_saved = 0.3;
@@ -85,7 +85,6 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void end_period();
     void compare(const std::optional<batches::Batch>& last);
     void judge();
-    int periods_to_decide(const std::optional<BatchLearner::Comparison>& measured) const;
     void give_back_slower();
     uint64_t changes() const;
     void ask_back(Verdict reason);
@@ -112,15 +111,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     bool is_comparing_ = false;      ///< it has begun
     uint64_t compares_at_ = 0;       ///< batches; at the latest, if it can
     uint32_t comparison_ = 0;        ///< of the node, the last that this has taken part in
-    bool was_compared_ = false;
-    int compared_after_ = 4;     ///< periods by the library that did not tell
-    int periods_to_compare_ = 0; ///< those that are left until then
-    bool is_by_mpi_ = true;      ///< this period, until now
-    int compared_in_vain_ = 0;   ///< times in which nothing was seen both ways
-    uint64_t slower_until_ = 0;  ///< batches
-    int undecided_ = 0;          ///< periods by the library
-    bool was_faster_ = false;    ///< by the library, when last compared
-    uint64_t changes_ = 0;       ///< connections handed over or given back before this period
+    ComparisonPolicy policy_;
+    bool is_by_mpi_ = true;     ///< this period, until now
+    uint64_t slower_until_ = 0; ///< batches
+    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware
