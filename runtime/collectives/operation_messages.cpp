@@ -91,6 +91,7 @@ void OperationMessages::begin(uint64_t operation, const Exchange& exchange) {
         activity.requests.fetch_add(1, std::memory_order_relaxed);
     }
     operations_.try_emplace(operation);
+    mailboxes_->look_for_cells();
     GatheringFeedback& feedback = feedback_[static_cast<size_t>(exchange.operation)];
     const Choice& choice = library->world.options.choice(exchange.operation);
     const bool is_better = feedback.begin(now(), most_gain(exchange));

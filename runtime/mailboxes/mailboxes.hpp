@@ -182,6 +182,9 @@ class Mailboxes : public WorkSource {
     }
     /// Takes what has come for this rank.
     void receive_some();
+    /// Before this rank sends: who only sends never waits, and would not see that its cells are
+    /// ready again.
+    void look_for_cells() noexcept;
     /// How often that was done, here or in passing.
     uint64_t looks() const { return looks_; }
     /// Takes what has landed for this rank.
@@ -336,7 +339,8 @@ class Mailboxes : public WorkSource {
     bool looks_after_unsent_ = false;
     int expecting_ = 0;
     uint64_t looks_ = 0;
-    double waiting_since_ = 0;        ///< 0: does not wait
+    uint64_t lacks_cells_at_ = ~uint64_t{0}; ///< looks; it had none left for some node
+    double waiting_since_ = 0;               ///< 0: does not wait
     bool is_away_ = false;            ///< in MPI since it left the library, as far as others know
     bool has_looked_in_vain_ = false; ///< and has put nothing in since
     double again_after_ = 0.25;

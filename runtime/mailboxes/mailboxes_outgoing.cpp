@@ -139,6 +139,7 @@ bool Mailboxes::send_containers(int other, uint32_t generation, const container:
     std::vector<uint32_t> granted(is_avoided ? 0 : lists.size());
     granted.resize(
         grants_.take(other, local_, OutgoingCells::cell_of(generation), std::span(granted)));
+    if (!grants_.has(other, local_, now())) { lacks_cells_at_ = looks_; }
     if (granted.empty()) { return false; }
     if (granted.size() < lists.size()) {
         for (; granted.size() > 1; granted.pop_back()) {

@@ -159,6 +159,7 @@ void CommunicatorMessages::begin_batch() {
     // Who has asked for connections back has to see the answer before it sends anything. Otherwise
     // it is enough to look while this rank waits, unless it waits in MPI.
     Mailboxes& mailboxes = *layer_.mailboxes();
+    mailboxes.look_for_cells();
     const bool has_looked = std::exchange(looks_, mailboxes.looks()) != mailboxes.looks();
     if (engine_->asks_back() || (!has_looked && is_time_to_look())) {
         mailboxes.receive_some();
