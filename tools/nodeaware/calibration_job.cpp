@@ -130,4 +130,11 @@ void CalibrationJob::receive(int peer, std::byte* data, size_t bytes) const {
           "MPI_Recv");
 }
 
+void CalibrationJob::exchange(int peer, const std::byte* out, std::byte* in, size_t bytes) const {
+    const int count = static_cast<int>(bytes);
+    check(MPI_Sendrecv(out, count, MPI_BYTE, peer, tag, in, count, MPI_BYTE, peer, tag, comm_,
+                       MPI_STATUS_IGNORE),
+          "MPI_Sendrecv");
+}
+
 } // namespace nodeaware::tool

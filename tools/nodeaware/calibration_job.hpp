@@ -87,6 +87,8 @@ class CalibrationJob {
 
     void send(int peer, const std::byte* data, size_t bytes) const;
     void receive(int peer, std::byte* data, size_t bytes) const;
+    /// Both at once.
+    void exchange(int peer, const std::byte* out, std::byte* in, size_t bytes) const;
     ProgressLine& progress() { return progress_; }
 
   private:
