@@ -48,6 +48,13 @@ class Learner {
     /// agreement comes after as many calls as the first.
     void begin_again(size_t initial);
 
+    /// To be called before the first call: they all go by that candidate, and nothing is agreed or
+    /// measured.
+    void settle(size_t candidate) {
+        best_ = candidate;
+        next_agreement_ = never;
+    }
+
     /// The candidate for this call.
     size_t choice() const;
     /// All ranks should start this call together, and pass its time to add_time(). `preparation`:
@@ -58,6 +65,8 @@ class Learner {
     void set_predictions(std::span<const double> seconds);
 
     size_t best() const { return best_; }
+    /// Seconds of a call by it; nothing: not measured.
+    std::optional<double> best_measured() const { return candidates_[best_].measured; }
     /// Seconds that measured calls took beyond those of the best candidate, and that it took to
     /// start them together, as far as agreed.
     double cost_of_learning() const { return spent_; }
@@ -65,6 +74,7 @@ class Learner {
     std::string explain() const;
 
   private:
+    static constexpr uint64_t never = ~uint64_t{0};
     struct Candidate {
         std::string_view name;
         double predicted = 0;           ///< by this rank, 0: not yet

@@ -2,6 +2,7 @@
 
 #include "runtime/job/log.hpp"
 #include "runtime/memory/areas_on_host.hpp"
+#include "runtime/requests/library.hpp"
 #include "strategies/forecast.hpp"
 
 #include <algorithm>
@@ -87,6 +88,32 @@ bool is_another_choice(const Kind& kind, size_t choice) {
     return is_new || std::exchange(known->second, choice) != choice;
 }
 
+tuning::ChoiceKey key_of(const InnerCommunicator& inner, Operation operation,
+                         uint64_t uniform_bytes) {
+    const Topology& topology = inner.topology();
+    return {std::string(name_of(operation)), topology.ranks(), topology.nodes(),
+            topology.most_ranks_on_a_node(), static_cast<int>(std::bit_width(uniform_bytes))};
+}
+
+/// By runs before; nothing where devices may be found to be in use, which only learning agrees on.
+std::optional<size_t> learned_candidate(const InnerCommunicator& inner, Operation operation,
+                                        uint64_t uniform_bytes) {
+    if (inner.may_have_devices()) { return std::nullopt; }
+    const std::string* const name = library->learned.find(key_of(inner, operation, uniform_bytes));
+    if (name == nullptr) { return std::nullopt; }
+    const auto names = candidate_names();
+    const auto found = std::find(names.begin(), names.end(), *name);
+    return static_cast<size_t>(found - names.begin());
+}
+
+void keep_choice(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
+                 const tuning::Learner& learner) {
+    if (const auto seconds = learner.best_measured()) {
+        library->learned.learn(key_of(inner, operation, uniform_bytes),
+                               std::string(candidate_names()[learner.best()]), *seconds);
+    }
+}
+
 // What the forecast counts as copied together is what the library does copy together.
 static_assert(AreasOnHost::small.message == DeviceCosts::copied_together);
 
@@ -110,7 +137,11 @@ Selection::Calls& Selection::calls(const InnerCommunicator& inner, Operation ope
     const size_t initial = initial_candidate(inner, uniform_bytes, CallMemory::host);
     Calls& calls =
         calls_.try_emplace(key, Calls{tuning::Learner(candidate_names(), initial)}).first->second;
-    predict_without_schedule(inner, uniform_bytes, calls.agreed, calls.learner);
+    if (const auto learned = learned_candidate(inner, operation, uniform_bytes)) {
+        calls.learner.settle(*learned);
+    } else {
+        predict_without_schedule(inner, uniform_bytes, calls.agreed, calls.learner);
+    }
     return calls;
 }
 
@@ -130,6 +161,7 @@ double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t 
     maxima.pop_back();
     learner.agree(maxima);
     learner.add_wait(wait);
+    if (memory == CallMemory::host) { keep_choice(inner, operation, uniform_bytes, learner); }
     const double cost = learner.cost_of_learning() - before;
     if (inner.rank() == 0) {
         const bool is_news = is_another_choice(

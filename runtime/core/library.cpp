@@ -4,8 +4,13 @@
 #include "runtime/core/guarded.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/slabs.hpp"
+#include "runtime/job/log.hpp"
 #include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/point_to_point/message_layer.hpp"
+#include "runtime/report/file.hpp"
+
+#include <cstring>
+#include <exception>
 
 namespace nodeaware {
 
@@ -20,7 +25,7 @@ bool is_left_on_one_machine(const World& world) {
 
 } // namespace
 
-Library::Library(World discovered) : world(std::move(discovered)) {
+Library::Library(World discovered) : world(std::move(discovered)), learned(world) {
     progress.set_oversubscribed(world.oversubscribed);
     if (Mailboxes::are_wanted(world)) { mailboxes = Mailboxes::create(world); }
     if (mailboxes != nullptr) { progress.add(*mailboxes); } // first, for it brings work to others
@@ -52,6 +57,18 @@ void close_slabs(const World& world) {
     if (all == 1 && device::driver() != nullptr) { device::slabs().close(); }
 }
 
+void write_learned(const LearnedChoices& learned) {
+    try {
+        const auto text = learned.text();
+        if (!text) { return; }
+        const int error = report::write_file(learned.path(), *text, 0);
+        if (error == 0) { return; }
+        log(LogLevel::warn, "NODEAWARE_TUNING: {}: {}", learned.path(), std::strerror(error));
+    } catch (const std::exception& failure) { // the file is not what it was, or there is no memory
+        log(LogLevel::warn, "NODEAWARE_TUNING: {}", failure.what());
+    }
+}
+
 } // namespace
 
 /// The other ranks wait for this one, whatever fails here.
@@ -68,6 +85,7 @@ void Library::close() {
         guarded([&] { messages->close(); });
     }
     guarded([&] { close_slabs(world); });
+    write_learned(learned);
 }
 
 } // namespace nodeaware

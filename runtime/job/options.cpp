@@ -213,9 +213,8 @@ std::vector<OptionRow> make_table() {
          }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
-         "that "
-         "`nodeaware calibrate` has written, or the name of a published one. Without it, the one "
-         "that `nodeaware calibrate` wrote last for this user, else a common cluster's.",
+         "that `nodeaware calibrate` has written, or the name of a published one. Without it, the "
+         "one that `nodeaware calibrate` wrote last for this user, else a common cluster's.",
          [](Options& o, std::string_view v) { o.model = v; }},
         {"REGION", "node, socket, numa", "node", "Ranks that are treated as one node.",
          [](Options& o, std::string_view v) {
@@ -256,6 +255,9 @@ std::vector<OptionRow> make_table() {
          [](Options& o, std::string_view v) {
              o.observes = pick<bool>(v, {{"reroute", false}, {"observe", true}});
          }},
+        {"TUNING", "a file", "",
+         "What is found to be fastest is kept there, and later runs need not measure it again.",
+         [](Options& o, std::string_view v) { o.tuning = v; }},
         {"NVTX", "0, 1", "0",
          "1: show profilers what is rerouted, and copies to and from GPUs, as ranges of NVTX.",
          [](Options& o, std::string_view v) { o.nvtx = parse_switch(v); }},

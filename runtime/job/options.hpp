@@ -49,6 +49,7 @@ struct Options {
     bool signals = false;     ///< report and trace also where one ends the program
     bool observes = false;    ///< every call is left to MPI, but seen
     std::string trace;        ///< a folder; empty: none
+    std::string tuning;       ///< a file with learned choices; empty: none
     bool nvtx = false;        ///< ranges.hpp
     bool strict = false;
     double batch_timeout = -1; ///< seconds; negative: from the model

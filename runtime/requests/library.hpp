@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/job/learned.hpp"
 #include "runtime/job/report.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/progress/progress.hpp"
@@ -24,6 +25,7 @@ struct Library {
     void close();
 
     World world;
+    LearnedChoices learned;
     Report report;
     Progress progress;
     Requests requests;
