@@ -27,7 +27,13 @@ tuning::Fingerprint machine_of(const World& world) {
 /// The setups of a file; none if there is no file. Throws TableError.
 std::vector<LearnedSetup> setups_in(const std::string& path) {
     if (!std::filesystem::exists(path)) { return {}; }
-    return tuning::parse_learned(tuning::read_text_file(path), path);
+    std::string text;
+    try {
+        text = tuning::read_text_file(path);
+    } catch (const tuning::FileError& error) {
+        throw tuning::TableError(path + ": " + error.what());
+    }
+    return tuning::parse_learned(text, path);
 }
 
 bool is_usable(const LearnedChoice& choice) {
