@@ -40,6 +40,16 @@ std::string commented(std::string_view text) {
     return result;
 }
 
+constexpr const char* head_of_configuration =
+    "# Settings of libnodeaware; name this file in NODEAWARE_CONFIG. The environment wins over "
+    "it.\n";
+
+/// An option of a file: what it means, and its line.
+std::string configuration_entry(const OptionRow& row, std::string_view value, bool is_set) {
+    return "\n" + commented(row.doc) + commented("Values: " + std::string(row.values)) +
+           (is_set ? "" : "# ") + std::string(row.name) + " = " + std::string(value) + "\n";
+}
+
 } // namespace
 
 std::vector<DescribedStrategy> described_strategies() {
@@ -71,17 +81,23 @@ std::string markdown() {
 }
 
 std::string configuration_file(const ReadOptions& read) {
-    std::string text = "# Settings of libnodeaware; name this file in NODEAWARE_CONFIG. The "
-                       "environment wins over it.\n";
+    std::string text = head_of_configuration;
     for (size_t i = 0; i < option_table().size(); ++i) {
         const OptionRow& row = option_table()[i];
         const Setting& setting = read.settings[i];
         if (row.name == "CONFIG") { continue; } // a file does not name itself
-        text += "\n" + commented(row.doc) + commented("Values: " + std::string(row.values));
         // An option without a value is not set; what follows a # in a line is not read.
         const bool is_written =
             !setting.value.empty() && setting.value.find('#') == std::string::npos;
-        text += (is_written ? "" : "# ") + std::string(row.name) + " = " + setting.value + "\n";
+        text += configuration_entry(row, setting.value, is_written);
+    }
+    return text;
+}
+
+std::string example_configuration() {
+    std::string text = head_of_configuration;
+    for (const OptionRow& row : option_table()) {
+        if (row.name != "CONFIG") { text += configuration_entry(row, row.default_value, false); }
     }
     return text;
 }

@@ -25,4 +25,7 @@ std::string markdown();
 /// A commented file for NODEAWARE_CONFIG with every option at the value it has in `read`.
 std::string configuration_file(const ReadOptions& read);
 
+/// The same, with every option at its default and commented out.
+std::string example_configuration();
+
 } // namespace nodeaware::tool

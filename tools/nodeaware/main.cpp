@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
     const std::vector<std::string> command_line(std::min(dashes + 1, end), end);
     nodeaware::tool::add_run_command(app, command_line);
     nodeaware::tool::add_replay_command(app, command_line);
+    nodeaware::tool::add_documentation_command(app);
     try {
         app.parse(static_cast<int>(dashes - argv), argv);
     } catch (const CLI::ParseError& error) { return app.exit(error); }
