@@ -106,6 +106,7 @@ void describe_values(const CLI::Option& option, DescribedOption& described) {
 
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
     std::vector<std::string> names;
+    names.reserve(options.size());
     for (const CLI::Option* option : options) { names.push_back(option->get_name()); }
     std::sort(names.begin(), names.end()); // the set is in the order of addresses
     return names;
