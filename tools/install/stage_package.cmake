@@ -42,7 +42,7 @@ if(CPACK_GENERATOR STREQUAL DEB)
   list(FILTER needed EXCLUDE REGEX "^lib(open)?mpi")
   list(FILTER mpi INCLUDE REGEX "^lib(open)?mpi")
   list(JOIN needed ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
-  list(JOIN mpi ", " CPACK_DEBIAN_PACKAGE_RECOMMENDS)
+  list(JOIN mpi " | " CPACK_DEBIAN_PACKAGE_RECOMMENDS)
   if(mpi) # Debian's own, which is found without help
     file(GLOB programs ${root}/usr/bin/*-*)
     foreach(program IN LISTS programs)

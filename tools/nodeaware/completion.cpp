@@ -65,16 +65,23 @@ std::string bash_values(const DescribedCommand& command) {
     return cases;
 }
 
+/// What zsh does for a value: files may be meant by any text.
+std::string zsh_action(const DescribedOption& option) {
+    if (!option.values.empty()) { return "(" + joined(option.values) + ")"; }
+    const std::string& kind = option.argument;
+    return kind == "INT" || kind == "UINT" || kind == "FLOAT" ? " " : "_files";
+}
+
 std::string zsh_option(const DescribedOption& option) {
     const std::string doc = "[" + guarded(option.doc, "[]:") + "]";
     const std::string name = guarded(option.argument, ":");
-    const std::string action = option.values.empty() ? "_files" : "(" + joined(option.values) + ")";
     if (option.flags.empty()) { return in_quotes(":" + name + ":_files"); }
     std::vector<std::string> specs;
     for (const std::string& flag : option.flags) {
         std::string spec = flag;
         if (!option.argument.empty()) {
-            spec += (flag.starts_with("--") ? "=" : "") + doc + ":" + name + ":" + action;
+            spec +=
+                (flag.starts_with("--") ? "=" : "") + doc + ":" + name + ":" + zsh_action(option);
         } else {
             spec += doc;
         }
@@ -88,8 +95,6 @@ std::string zsh_options(const DescribedCommand& command) {
     for (const DescribedOption& option : command.options) {
         lines += " \\\n                    " + zsh_option(option);
     }
-    // Of what stands behind "--".
-    if (command.takes_command_line) { lines += " \\\n                    '*::command:_normal'"; }
     return lines;
 }
 
@@ -151,8 +156,15 @@ std::string zsh_completion(const std::vector<DescribedCommand>& commands) {
                        "# Completion of nodeaware " NODEAWARE_VERSION " for zsh.\n"
                        R"(
 _nodeaware() {
-    local curcontext=$curcontext state line
+    local curcontext=$curcontext state line dashes=${words[(i)--]}
     typeset -A opt_args
+    if ((dashes < CURRENT)); then
+        # Somebody else's command line.
+        shift $dashes words
+        ((CURRENT -= dashes))
+        _normal
+        return
+    fi
     _arguments -C)";
     for (const DescribedOption& option : commands.front().options) {
         text += " \\\n        " + zsh_option(option);
@@ -175,7 +187,7 @@ _nodeaware() {
             case $line[1] in
 )";
     for (size_t i = 1; i < commands.size(); ++i) {
-        text += "                " + commands[i].name + ")\n                    _arguments -S" +
+        text += "                " + commands[i].name + ")\n                    _arguments" +
                 zsh_options(commands[i]) + " ;;\n";
     }
     return text + R"(            esac
