@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <elf.h>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <link.h>
+#include <sstream>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -15,28 +20,40 @@ namespace fs = std::filesystem;
 
 using Words = std::vector<std::string>;
 
+const Preload preload = {"/l/nodeaware.so", {"NODEAWARE_PPN=2"}};
+
+/// Words with spaces between.
+Words words_of(const std::string& line) {
+    std::istringstream stream(line);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
+
 /// A folder of programs, the only one in PATH.
 class Launching : public testing::Test {
   protected:
     void SetUp() override {
         folder = fs::path(testing::TempDir()) / ("nodeaware-launch-" + std::to_string(getpid()));
         fs::create_directories(folder);
-        for (const char* name :
-             {"orterun", "mpiexec.hydra", "srun", "app", "node", "numactl", "bash"}) {
+        for (const char* name : {"orterun", "mpiexec.hydra", "app", "node", "bash", "python3",
+                                 "time", "run.sh", "lmp_openmpi", "hydra3d", "mpich_test"}) {
             add_program(name);
         }
         fs::create_symlink(folder / "orterun", folder / "mpirun");
+        fs::create_symlink(folder / "orterun", folder / "my_start");
         fs::create_symlink(folder / "mpiexec.hydra", folder / "mpiexec");
         path = std::getenv("PATH");
         setenv("PATH", folder.c_str(), 1);
         unsetenv("LD_PRELOAD");
+        before = fs::current_path();
+        fs::current_path(folder);
     }
     void TearDown() override {
+        fs::current_path(before);
         setenv("PATH", path.c_str(), 1);
         fs::remove_all(folder);
     }
 
-    void add_program(const std::string& name) {
+    void add_program(const std::string& name) const {
         std::ofstream(folder / name) << "#!/bin/sh\n";
         fs::permissions(folder / name, fs::perms::owner_all);
     }
@@ -44,14 +61,85 @@ class Launching : public testing::Test {
     static size_t program_of(const Words& command) {
         const Launch launch = understand(command);
         EXPECT_EQ(launch.programs.size(), 1U);
-        return launch.programs.front();
+        return launch.programs.front().at;
     }
 
-    fs::path folder;
+    fs::path folder, before;
     std::string path;
 };
 
+struct Case {
+    const char* command;
+    const char* preloaded; ///< with @ for `env` and the preload
+    const char* mpi;       ///< "-": not told
+};
+
+const Case cases[] = {
+    // The program alone, whatever it is called, and whether or not it is here.
+    {"app -n 7", "@ app -n 7", "-"},
+    {"./lmp_openmpi -in x", "@ ./lmp_openmpi -in x", "-"},
+    {"./hydra3d mpirun", "@ ./hydra3d mpirun", "-"},
+    {"./mpich_test", "@ ./mpich_test", "-"},
+    {"./elsewhere", "@ ./elsewhere", "-"},
+    // What may start MPI programs: its words are its own.
+    {"./run.sh mpirun -n 4 ./app", "@ ./run.sh mpirun -n 4 ./app", "-"},
+    {"python3 driver.py --launcher mpirun", "@ python3 driver.py --launcher mpirun", "-"},
+    {"bash -c ./app", "@ bash -c ./app", "-"},
+    // Launchers.
+    {"mpirun -n 4 app", "mpirun -n 4 @ app", "openmpi"},
+    {"./my_start -n 4 app", "./my_start -n 4 @ app", "openmpi"},
+    {"mpirun.openmpi --map-by node python3 x.py", "mpirun.openmpi --map-by node @ python3 x.py",
+     "openmpi"},
+    {"mpirun -n 2 ./lmp_openmpi", "mpirun -n 2 @ ./lmp_openmpi", "openmpi"},
+    {"mpirun -n 2 ./hydra3d", "mpirun -n 2 @ ./hydra3d", "openmpi"},
+    {"mpiexec.hydra -genv A B -n 4 app", "mpiexec.hydra -genv A B -n 4 @ app", "mpich"},
+    {"mpiexec -n 4 ./run.sh", "mpiexec -n 4 @ ./run.sh", "mpich"},
+    {"mpiexec.mpich -n 4 app", "mpiexec.mpich -n 4 @ app", "mpich"},
+    {"mpirun_rsh -np 4 app", "mpirun_rsh -np 4 @ app", "-"},
+    {"srun -N 2 --ntasks-per-node=3 -l app", "srun -N 2 --ntasks-per-node=3 -l @ app", "-"},
+    {"srun python3 x.py", "srun @ python3 x.py", "-"},
+    {"flux run -n 4 app", "flux run -n 4 @ app", "-"},
+    // Each part.
+    {"mpirun -n 1 app x : -n 2 app y", "mpirun -n 1 @ app x : -n 2 @ app y", "openmpi"},
+    {"time mpirun -n 1 numactl -l app : -n 2 env A=1 run.sh : bash",
+     "time mpirun -n 1 @ numactl -l app : -n 2 env A=1 @ run.sh : @ bash", "openmpi"},
+    {"./app a : b", "@ ./app a : b", "-"},
+    // Tools in front of launchers.
+    {"env A=1 mpirun ./app", "env A=1 mpirun @ ./app", "openmpi"},
+    {"env -u B A=1 time -o f mpiexec -n 2 app", "env -u B A=1 time -o f mpiexec -n 2 @ app",
+     "mpich"},
+    {"timeout -k 5 100 srun app", "timeout -k 5 100 srun @ app", "-"},
+    {"sudo -u user mpirun app", "sudo -u user mpirun @ app", "openmpi"},
+    // Tools watch the program, not env.
+    {"valgrind --tool=callgrind ./app", "@ valgrind --tool=callgrind ./app", "-"},
+    {"mpirun -n 2 valgrind -q ./app", "mpirun -n 2 @ valgrind -q ./app", "openmpi"},
+    {"mpirun -n 2 perf stat -e cycles -- ./app", "mpirun -n 2 @ perf stat -e cycles -- ./app",
+     "openmpi"},
+    {"srun numactl -N 0 -m 0 gdb --args ./app", "srun @ numactl -N 0 -m 0 gdb --args ./app", "-"},
+    // Tools that may take the environment away, or change it.
+    {"env A=1 ./app", "env A=1 @ ./app", "-"},
+    {"mpirun env -i A=1 valgrind ./app", "mpirun env -i A=1 @ valgrind ./app", "openmpi"},
+    {"taskset -c 0-3 sudo -u me ./app", "taskset -c 0-3 sudo -u me @ ./app", "-"},
+    {"env", "@ env", "-"},
+};
+
 } // namespace
+
+TEST_F(Launching, ThePreloadGoesWhereTheProgramGetsIt) {
+    const std::string inserted = "env NODEAWARE_PPN=2 LD_PRELOAD=/l/nodeaware.so";
+    for (const Case& row : cases) {
+        SCOPED_TRACE(row.command);
+        Words expected;
+        for (const std::string& word : words_of(row.preloaded)) {
+            const Words words = word == "@" ? words_of(inserted) : Words{word};
+            expected.insert(expected.end(), words.begin(), words.end());
+        }
+        const Words command = words_of(row.command);
+        const Launch launch = understand(command);
+        EXPECT_EQ(with_preload(command, launch, preload), expected);
+        EXPECT_STREQ(launch.flavor ? name_of(*launch.flavor) : "-", row.mpi);
+    }
+}
 
 TEST_F(Launching, ValuesOfOptionsAreNotPrograms) {
     // "node" is a program, but not here.
@@ -62,36 +150,86 @@ TEST_F(Launching, ValuesOfOptionsAreNotPrograms) {
     EXPECT_EQ(program_of({"mpiexec", "-genv", "A", "B", "-ppn", "2", "-n", "4", "app"}), 8U);
     EXPECT_EQ(program_of({"srun", "-N", "2", "--ntasks-per-node=3", "-l", "app"}), 5U);
     EXPECT_EQ(program_of({"mpirun", "-n", "4", "--", "app"}), 4U);
+    // Nor are those of options that are not known here, where there is a program behind them.
+    EXPECT_EQ(program_of({"perf", "record", "--new-option", "value", "app"}), 4U);
 }
 
-TEST_F(Launching, TheLauncherTellsTheMpiWhereTheProgramDoesNot) {
-    EXPECT_EQ(understand({"mpirun", "app"}).flavor, MpiFlavor::openmpi);
-    EXPECT_EQ(understand({"mpiexec", "app"}).flavor, MpiFlavor::mpich);
-    EXPECT_EQ(understand({"srun", "app"}).flavor, std::nullopt);
-    EXPECT_EQ(understand({"app"}).flavor, std::nullopt);
-}
-
-TEST_F(Launching, EveryPartHasItsProgram) {
-    const Words command = {"mpirun", "-n", "1", "app", "x", ":", "-n", "2", "app", "y"};
-    EXPECT_EQ(understand(command).programs, (std::vector<size_t>{3, 8}));
-    const Words full =
-        with_preload(command, understand(command), {"/l/libnodeaware.so", {"NODEAWARE_PPN=2"}});
-    EXPECT_EQ(full, (Words{"mpirun", "-n", "1", "env", "NODEAWARE_PPN=2",
-                           "LD_PRELOAD=/l/libnodeaware.so", "app", "x", ":", "-n", "2", "env",
-                           "NODEAWARE_PPN=2", "LD_PRELOAD=/l/libnodeaware.so", "app", "y"}));
+TEST_F(Launching, ContainersAreToldInTheirOwnWay) {
+    const Words apptainer = words_of("srun -n 2 numactl -l apptainer exec --bind /l image app");
+    const Launch launch = understand(apptainer);
+    EXPECT_EQ(with_preload(apptainer, launch, preload),
+              words_of("srun -n 2 env APPTAINERENV_NODEAWARE_PPN=2 "
+                       "APPTAINERENV_LD_PRELOAD=/l/nodeaware.so numactl -l apptainer exec --bind "
+                       "/l image app"));
+    EXPECT_EQ(launch.flavor, std::nullopt);
+    const Words singularity = words_of("singularity exec image mpirun -n 2 app");
+    EXPECT_EQ(with_preload(singularity, understand(singularity), {"/l/n.so", {}}),
+              words_of("env SINGULARITYENV_LD_PRELOAD=/l/n.so singularity exec image mpirun -n 2 "
+                       "app"));
+    EXPECT_THROW(understand({"docker", "run", "image", "app"}), LaunchError);
+    EXPECT_THROW(understand({"mpirun", "-n", "2", "ssh", "host", "app"}), LaunchError);
 }
 
 TEST_F(Launching, OtherPreloadedLibrariesStay) {
     setenv("LD_PRELOAD", "/x/tool.so", 1);
-    const Words full = with_preload({"app"}, understand({"app"}), {"/l/libnodeaware.so", {}});
+    const Words alone = with_preload({"app"}, understand({"app"}), {"/l/n.so", {}});
+    const Words words = words_of("env LD_PRELOAD=/y/a.so:/y/b.so app");
+    const Words named = with_preload(words, understand(words), {"/l/n.so", {}});
+    const Words job = words_of("mpirun -x LD_PRELOAD=/y/a.so app : app");
+    const Words all = words_of("env LD_PRELOAD=/y/a.so mpirun app");
+    const Words in_front = with_preload(all, understand(all), {"/l/n.so", {}});
+    const Words parts = with_preload(job, understand(job), {"/l/n.so", {}});
     unsetenv("LD_PRELOAD");
-    EXPECT_EQ(full, (Words{"env", "LD_PRELOAD=/l/libnodeaware.so:/x/tool.so", "app"}));
+    EXPECT_EQ(alone, words_of("env LD_PRELOAD=/l/n.so:/x/tool.so app"));
+    EXPECT_EQ(named, words_of("env LD_PRELOAD=/y/a.so:/y/b.so env "
+                              "LD_PRELOAD=/l/n.so:/y/a.so:/y/b.so app"));
+    EXPECT_EQ(in_front,
+              words_of("env LD_PRELOAD=/y/a.so mpirun env LD_PRELOAD=/l/n.so:/y/a.so app"));
+    EXPECT_EQ(parts, words_of("mpirun -x LD_PRELOAD=/y/a.so env LD_PRELOAD=/l/n.so:/y/a.so app : "
+                              "env LD_PRELOAD=/l/n.so:/x/tool.so app"));
+}
+
+TEST_F(Launching, TheUserMaySayWhichMpi) {
+    EXPECT_EQ(understand({"srun", "app"}, MpiFlavor::mpich).flavor, MpiFlavor::mpich);
+    EXPECT_EQ(understand({"mpirun", "app"}, MpiFlavor::mpich).flavor, MpiFlavor::mpich);
+}
+
+TEST_F(Launching, StaticallyLinkedProgramsAreRefusedUnlessTheUserSaysWhichMpi) {
+    std::ifstream self("/proc/self/exe", std::ios::binary);
+    std::string image(1 << 16, '\0');
+    self.read(image.data(), static_cast<std::streamsize>(image.size()));
+    ElfW(Ehdr) header;
+    std::memcpy(&header, image.data(), sizeof header);
+    for (size_t i = 0; i < header.e_phnum; ++i) { // without the dynamic linker
+        ElfW(Phdr) segment;
+        char* const at = &image.at(header.e_phoff + i * sizeof segment);
+        std::memcpy(&segment, at, sizeof segment);
+        if (segment.p_type == PT_INTERP) { segment.p_type = PT_NULL; }
+        std::memcpy(at, &segment, sizeof segment);
+    }
+    EXPECT_FALSE(is_statically_linked("/proc/self/exe"));
+    EXPECT_FALSE(is_statically_linked("app")); // a script
+    std::ofstream("app", std::ios::binary) << image;
+    EXPECT_TRUE(is_statically_linked("app"));
+    for (const char* const line : {"./app", "srun -n 2 app", "mpirun -n 2 valgrind ./app"}) {
+        EXPECT_THROW(understand(words_of(line)), LaunchError) << line;
+        EXPECT_NO_THROW(understand(words_of(line), MpiFlavor::openmpi)) << line;
+    }
+    EXPECT_NO_THROW(understand(words_of("apptainer exec image ./app")));
 }
 
 TEST_F(Launching, CommandsWithoutAProgramAreRefused) {
-    EXPECT_THROW(understand({}), LaunchError);
-    EXPECT_THROW(understand({"mpirun", "-n", "4"}), LaunchError);
-    EXPECT_THROW(understand({"mpirun", "-n", "4", ":", "-n", "2", "app"}), LaunchError);
+    for (const char* const line : {"", "mpirun", "mpirun -n 4", "mpirun -n 4 : -n 2 app",
+                                   "mpirun -n 2 app :", "env A=1 mpirun -n 4"}) {
+        EXPECT_THROW(understand(words_of(line)), LaunchError) << line;
+    }
+}
+
+TEST_F(Launching, AShellTakesTheLineApartIntoTheSameWords) {
+    EXPECT_EQ(quoted({"env", "LD_PRELOAD=/a/b.so:/c", "./app", "-n=2"}),
+              "env LD_PRELOAD=/a/b.so:/c ./app -n=2");
+    EXPECT_EQ(quoted({"a b", "", "it's", "$x", "a\nb", "*", "~", "\\", "{a,b}"}),
+              "'a b' '' 'it'\\''s' '$x' 'a\nb' '*' '~' '\\' '{a,b}'");
 }
 
 TEST_F(Launching, FilesThatAreNoProgramsNeedNoMpi) {

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <set>
 #include <sstream>
+#include <unistd.h>
 
 namespace nodeaware::tool {
 
@@ -127,6 +128,11 @@ std::optional<MpiFlavor> flavor_of_library(const std::string& name,
     return name == "libmpi.so.12" ? MpiFlavor::mpich : MpiFlavor::openmpi;
 }
 
+bool is_of_this_machine(const ElfW(Ehdr) & header) {
+    const unsigned char word = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == word;
+}
+
 /// Where the bytes at a virtual address are in the file.
 std::optional<uint64_t> file_offset(const Image& image, const ElfW(Ehdr) & header,
                                     uint64_t address) {
@@ -161,14 +167,25 @@ std::vector<ElfW(Dyn)> dynamic_entries(const Image& image, const ElfW(Ehdr) & he
 
 const char* name_of(MpiFlavor flavor) { return flavor == MpiFlavor::openmpi ? "openmpi" : "mpich"; }
 
+fs::path find_program(const std::string& word) {
+    const auto runs = [](const fs::path& file) {
+        std::error_code error;
+        return fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
+    };
+    if (word.find('/') != std::string::npos) { return runs(word) ? fs::path(word) : fs::path(); }
+    const char* path = std::getenv("PATH");
+    std::istringstream directories(path == nullptr ? "/bin:/usr/bin" : path);
+    for (std::string directory; std::getline(directories, directory, ':');) {
+        fs::path file = fs::path(directory.empty() ? "." : directory) / word;
+        if (runs(file)) { return file; }
+    }
+    return {};
+}
+
 std::optional<DynamicSection> read_dynamic_section(const fs::path& file) {
     const Image image(file);
     const auto header = image.at<ElfW(Ehdr)>(0);
-    const unsigned char word = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != word) {
-        return std::nullopt;
-    }
+    if (!header || !is_of_this_machine(*header)) { return std::nullopt; }
     const auto entries = dynamic_entries(image, *header);
     std::optional<uint64_t> strings;
     for (const auto& entry : entries) {
@@ -185,6 +202,21 @@ std::optional<DynamicSection> read_dynamic_section(const fs::path& file) {
         }
     }
     return section;
+}
+
+bool is_statically_linked(const fs::path& file) {
+    const Image image(file);
+    const auto header = image.at<ElfW(Ehdr)>(0);
+    if (!header || !is_of_this_machine(*header) || header->e_phnum == 0 ||
+        (header->e_type != ET_EXEC && header->e_type != ET_DYN)) {
+        return false;
+    }
+    for (int i = 0; i < header->e_phnum; ++i) {
+        const auto segment =
+            image.at<ElfW(Phdr)>(header->e_phoff + static_cast<uint64_t>(i) * header->e_phentsize);
+        if (!segment || segment->p_type == PT_INTERP) { return false; }
+    }
+    return true;
 }
 
 std::optional<MpiFlavor> mpi_of(const fs::path& program) {

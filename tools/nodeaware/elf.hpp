@@ -13,6 +13,9 @@ enum class MpiFlavor { openmpi, mpich };
 
 const char* name_of(MpiFlavor flavor);
 
+/// The file that a shell would run for this word, or an empty path.
+std::filesystem::path find_program(const std::string& word);
+
 /// What the dynamic section of an ELF file says.
 struct DynamicSection {
     std::vector<std::string> needed;
@@ -22,6 +25,9 @@ struct DynamicSection {
 /// Nothing if the file is not a dynamically linked ELF file of this machine's word size and byte
 /// order, or cannot be read.
 std::optional<DynamicSection> read_dynamic_section(const std::filesystem::path& file);
+
+/// Whether this is an ELF file of this machine's word size that no dynamic linker starts.
+bool is_statically_linked(const std::filesystem::path& file);
 
 /// The MPI that a program or one of its libraries needs, if any.
 std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);

@@ -2,6 +2,7 @@
 
 #include "tools/nodeaware/elf.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,23 +20,34 @@ struct Preload {
     std::vector<std::string> environment; ///< NAME=VALUE
 };
 
-/// Where the programs of a command line stand: "mpirun -n 4 ./a : -n 2 numactl -l ./b" has two.
-/// Positions are those of the programs that get the preload: the one that needs MPI, not a tool in
-/// front of it.
-struct Launch {
-    std::vector<size_t> programs;
-    std::optional<MpiFlavor> flavor; ///< of the programs, else of the launcher
+/// A program of the application in a command line: "numactl -l ./app" is one, and so is the
+/// interpreter of a script, or a script or container of which nothing is known.
+struct LaunchedProgram {
+    size_t at;          ///< position of the program itself
+    size_t preload_at;  ///< where the preload goes: there, or in front of tools that hand it on
+    size_t begin;       ///< where the part of the command line begins that it is in
+    std::string prefix; ///< of the names of variables that are for a container; else empty
 };
 
-/// Throws LaunchError.
-Launch understand(const std::vector<std::string>& command);
+/// "mpirun -n 4 ./a : -n 2 numactl -l ./b" has two programs.
+struct Launch {
+    std::vector<LaunchedProgram> programs;
+    std::optional<MpiFlavor> flavor; ///< of the programs, else of the launcher
+    bool has_launcher = false;
+};
 
-/// The command with `env` and the preload in front of each program, so that neither the launcher
-/// nor a shell is preloaded.
+/// Where the programs of a command line are, and which MPI they need, if that can be told.
+/// `wanted`: an MPI that the user says, whatever the files look like. Throws LaunchError where
+/// there is no program, or nothing can be preloaded into it for certain.
+Launch understand(const std::vector<std::string>& command,
+                  std::optional<MpiFlavor> wanted = std::nullopt);
+
+/// The command with `env` and the preload in front of each program and its tools, so that the
+/// launcher is not preloaded, and a debugger or a profiler watches the program rather than `env`.
 std::vector<std::string> with_preload(const std::vector<std::string>& command, const Launch& launch,
                                       const Preload& preload);
 
-/// The file that a shell would run for this word, or an empty path.
-std::filesystem::path find_program(const std::string& word);
+/// The command as a line that a shell takes apart into the same words.
+std::string quoted(const std::vector<std::string>& command);
 
 } // namespace nodeaware::tool

@@ -6,20 +6,39 @@ namespace nodeaware::tool {
 
 namespace fs = std::filesystem;
 
-fs::path find_library(MpiFlavor flavor) {
+namespace {
+
+bool has_core(const fs::path& folder, const char* flavor) {
+    return fs::exists(folder / ("libnodeaware-" + std::string(flavor) + ".so"));
+}
+
+} // namespace
+
+fs::path find_library(std::optional<MpiFlavor> flavor) {
     const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-    const std::string core = std::string("libnodeaware-") + name_of(flavor) + ".so";
-    const fs::path candidates[] = {own, own / ".." / NODEAWARE_LIBRARY_FOLDER,
-                                   own / ".." / name_of(flavor)};
+    const char* const openmpi = name_of(MpiFlavor::openmpi);
+    const char* const mpich = name_of(MpiFlavor::mpich);
+    std::vector<fs::path> candidates = {own, own / ".." / NODEAWARE_LIBRARY_FOLDER};
+    for (const char* const name : {openmpi, mpich}) {
+        if (!flavor || name_of(*flavor) == std::string_view(name)) {
+            candidates.push_back(own / ".." / name);
+        }
+    }
     std::string searched;
     for (const fs::path& folder : candidates) {
-        if (fs::exists(folder / "libnodeaware.so") && fs::exists(folder / core)) {
+        const bool has_one = flavor ? has_core(folder, name_of(*flavor))
+                                    : has_core(folder, openmpi) || has_core(folder, mpich);
+        if (has_one && fs::exists(folder / "libnodeaware.so")) {
             return fs::canonical(folder) / "libnodeaware.so";
         }
         searched += "\n  " + fs::weakly_canonical(folder).string();
     }
-    throw LaunchError("the program runs on " + std::string(name_of(flavor)) + ", and there is no " +
-                      core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
+    const std::string core = flavor ? "libnodeaware-" + std::string(name_of(*flavor)) + ".so"
+                                    : "libnodeaware.so with the core for an MPI";
+    throw LaunchError(
+        (flavor ? "the program runs on " + std::string(name_of(*flavor)) + ", and there is no "
+                : "there is no ") +
+        core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
 }
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& wanted) {

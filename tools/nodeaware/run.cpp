@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -19,6 +20,7 @@ namespace {
 struct Arguments {
     std::map<std::string, std::string> settings; ///< by option name, as in NODEAWARE_NAME
     std::string profile;                         ///< a folder; empty: none
+    std::string mpi;                             ///< "openmpi" or "mpich"; empty: as it looks
     bool print = false;
 };
 
@@ -51,24 +53,39 @@ std::map<std::string, std::string> settings_of(const Arguments& arguments) {
     end_like(status);
 }
 
-void run(const Arguments& arguments, const std::vector<std::string>& command) {
-    const Launch launch = understand(command);
-    if (!launch.flavor) {
-        throw LaunchError(
-            "cannot tell which MPI this program runs on: " + command[launch.programs.front()] +
-            " is not linked with Open MPI or MPICH (or is linked with it statically, which leaves "
-            "nothing to "
-            "preload).\nTo preload by hand: LD_PRELOAD=.../libnodeaware.so");
+/// What this process cannot see to.
+void say_what_to_heed(const std::vector<std::string>& command, const Launch& launch,
+                      const fs::path& library) {
+    const LaunchedProgram& program = launch.programs.front();
+    const char* const word = command[program.at].c_str();
+    if (!program.prefix.empty()) {
+        std::fprintf(stderr, "nodeaware: %s must be in the container, too: %s exec --bind %s\n",
+                     library.c_str(), word, library.parent_path().c_str());
     }
-    const Preload preload{find_library(*launch.flavor).string(),
-                          environment_with(settings_of(arguments))};
-    const std::vector<std::string> full = with_preload(command, launch, preload);
+    if (!launch.has_launcher && !launch.flavor) {
+        std::fprintf(
+            stderr,
+            "nodeaware: preloaded into %s and what it starts; a launcher in it has to hand "
+            "LD_PRELOAD and NODEAWARE_* on to all nodes, or have nodeaware run in front\n",
+            word);
+    }
+}
+
+std::optional<MpiFlavor> flavor_named(const std::string& name) {
+    if (name.empty()) { return std::nullopt; }
+    return name == name_of(MpiFlavor::openmpi) ? MpiFlavor::openmpi : MpiFlavor::mpich;
+}
+
+void run(const Arguments& arguments, const std::vector<std::string>& command) {
+    const Launch launch = understand(command, flavor_named(arguments.mpi));
+    const fs::path library = find_library(launch.flavor);
+    const std::vector<std::string> full =
+        with_preload(command, launch, {library.string(), environment_with(settings_of(arguments))});
     if (arguments.print) {
-        for (const std::string& word : full) {
-            std::printf("%s%s", word.c_str(), &word == &full.back() ? "\n" : " ");
-        }
+        std::printf("%s\n", quoted(full).c_str());
         return;
     }
+    say_what_to_heed(command, launch, library);
     if (!arguments.profile.empty()) { run_and_say(arguments.profile, full); }
     std::vector<char*> words;
     words.reserve(full.size() + 1);
@@ -99,8 +116,14 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
     for (const std::string_view name : {"TRACE", "MODE", "DISABLE"}) {
         profile->excludes(command->get_option(flag_of(name)));
     }
-    command->add_flag("--print", arguments->print, "Print the command instead of running it");
-    command->callback([arguments, command_line] { run(*arguments, command_line); });
+    command
+        ->add_option("--mpi", arguments->mpi,
+                     "The MPI that the program runs on, where its file and the launcher do not "
+                     "tell, or tell it wrong")
+        ->check(CLI::IsMember({name_of(MpiFlavor::openmpi), name_of(MpiFlavor::mpich)}));
+    command->add_flag("--print", arguments->print,
+                      "Print the command instead of running it, for a shell");
+    command->callback([arguments, &command_line] { run(*arguments, command_line); });
 }
 
 } // namespace nodeaware::tool

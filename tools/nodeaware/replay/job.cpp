@@ -58,8 +58,12 @@ std::vector<std::string> command_of(const std::string& strategy, const std::vect
     command.insert(command.end(), job.arguments.begin(), job.arguments.end());
     command.emplace_back("--pattern");
     for (const int number : patterns) { command.push_back(std::to_string(number)); }
-    const Launch launch = understand(command);
-    if (launch.programs != std::vector<size_t>{job.launcher.size()}) {
+    Launch launch = understand(command);
+    const size_t program = job.launcher.size();
+    if (!launch.has_launcher && !launch.flavor) { // whatever starts jobs where this runs
+        launch.programs = {{program, program, 0, ""}};
+    }
+    if (launch.programs.size() != 1 || launch.programs.front().at != program) {
         throw LaunchError("behind -- stands the launcher without a program, as in: nodeaware "
                           "replay FOLDER -- mpirun -n 4");
     }
