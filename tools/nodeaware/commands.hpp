@@ -17,7 +17,7 @@ void add_analyze_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 /// Hidden; `app` has to outlive the parsing.
 void add_documentation_command(CLI::App& app);
-/// `command_line` is what stands behind "--".
+/// `command_line` is somebody else's, what stands behind "--"; it is read when the command is run.
 void add_run_command(CLI::App& app, const std::vector<std::string>& command_line);
 void add_replay_command(CLI::App& app, const std::vector<std::string>& command_line);
 

@@ -1,11 +1,42 @@
+#include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
+
+/// Throws std::runtime_error for a first word that is no command.
+void require_command(const CLI::App& app, std::string_view word) {
+    std::vector<std::string> names;
+    for (const CLI::App* const command : app.get_subcommands({})) {
+        names.push_back(command->get_name());
+    }
+    if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) {
+        return;
+    }
+    const auto near = nodeaware::near_miss(word, names);
+    throw std::runtime_error("no command " + std::string(word) +
+                             (near ? "; did you mean " + *near + "?" : "") +
+                             "\nAll are in: nodeaware --help");
+}
+
+/// Where the command line of somebody else begins: behind "--", or with the first word that is
+/// neither an option of `command` nor the value of one.
+char** find_others_words(const CLI::App& command, char** begin, char** end) {
+    for (char** word = begin; word < end; ++word) {
+        const std::string text = *word;
+        if (text == "--" || !text.starts_with('-')) { return word; }
+        const CLI::Option* const option = command.get_option_no_throw(text);
+        if (option != nullptr && option->get_items_expected_max() > 0) { ++word; }
+    }
+    return end;
+}
 
 int run(int argc, char** argv) {
     CLI::App app("Node-aware communication for unmodified MPI applications");
@@ -18,15 +49,20 @@ int run(int argc, char** argv) {
     nodeaware::tool::add_calibrate_command(app);
     nodeaware::tool::add_analyze_command(app);
     nodeaware::tool::add_export_command(app);
-    // What stands behind "--" is somebody else's command line.
-    char** const end = argv + argc;
-    char** const dashes = std::find(argv, end, std::string_view("--"));
-    const std::vector<std::string> command_line(std::min(dashes + 1, end), end);
+    std::vector<std::string> command_line;
     nodeaware::tool::add_run_command(app, command_line);
     nodeaware::tool::add_replay_command(app, command_line);
     nodeaware::tool::add_documentation_command(app);
+    if (argc > 1) { require_command(app, argv[1]); }
+    // What stands behind "--" is somebody else's command line; "run" does without.
+    char** const end = argv + argc;
+    const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
+    char** const others = is_run ? find_others_words(*app.get_subcommand("run"), argv + 2, end)
+                                 : std::find(argv, end, std::string_view("--"));
+    const bool has_dashes = others < end && std::string_view(*others) == "--";
+    command_line.assign(has_dashes ? others + 1 : others, end);
     try {
-        app.parse(static_cast<int>(dashes - argv), argv);
+        app.parse(static_cast<int>(others - argv), argv);
     } catch (const CLI::ParseError& error) { return app.exit(error); }
     return 0;
 }

@@ -290,7 +290,7 @@ void add_replay_command(CLI::App& app, const std::vector<std::string>& command_l
                   "nodeaware replay FOLDER -- mpirun -n 4");
     auto arguments = std::make_shared<Arguments>();
     add_options(*command, *arguments);
-    command->callback([arguments, command_line] { run(*arguments, command_line); });
+    command->callback([arguments, &command_line] { run(*arguments, command_line); });
 }
 
 } // namespace nodeaware::tool
