@@ -7,6 +7,32 @@ namespace {
 /// The names that the program is installed under.
 constexpr const char* program_names = "nodeaware nodeaware-openmpi nodeaware-mpich";
 
+/// Finds the command and the option before the word.
+constexpr const char* bash_beginning = R"(
+_nodeaware() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' words i
+    COMPREPLY=()
+    # --option=VALUE is three words.
+    if [[ $word == '=' ]]; then
+        word=''
+    elif [[ $before == '=' ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    for ((i = 1; i < COMP_CWORD; ++i)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then
+            # Somebody else's command line.
+            if declare -F _command_offset >/dev/null; then
+                _command_offset $((i + 1))
+            elif ((COMP_CWORD == i + 1)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$word")
+            fi
+            return
+        fi
+        if [[ -z $command && ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]}; fi
+    done
+    case $command:$before in
+)";
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator = " ") {
     std::string text;
     for (const std::string& word : words) {
@@ -76,15 +102,13 @@ std::string zsh_option(const DescribedOption& option) {
     const std::string doc = "[" + guarded(option.doc, "[]:") + "]";
     const std::string name = guarded(option.argument, ":");
     if (option.flags.empty()) { return in_quotes(":" + name + ":_files"); }
+    const std::string value = option.argument.empty() ? "" : ":" + name + ":" + zsh_action(option);
     std::vector<std::string> specs;
     for (const std::string& flag : option.flags) {
         std::string spec = flag;
-        if (!option.argument.empty()) {
-            spec +=
-                (flag.starts_with("--") ? "=" : "") + doc + ":" + name + ":" + zsh_action(option);
-        } else {
-            spec += doc;
-        }
+        if (!value.empty() && flag.starts_with("--")) { spec += '='; }
+        spec += doc;
+        spec += value;
         specs.push_back(in_quotes(spec));
     }
     return joined(specs);
@@ -101,31 +125,8 @@ std::string zsh_options(const DescribedCommand& command) {
 } // namespace
 
 std::string bash_completion(const std::vector<DescribedCommand>& commands) {
-    std::string text = "# Completion of nodeaware " NODEAWARE_VERSION " for bash.\n"
-                       R"(
-_nodeaware() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' words i
-    COMPREPLY=()
-    # --option=VALUE is three words.
-    if [[ $word == '=' ]]; then
-        word=''
-    elif [[ $before == '=' ]]; then
-        before=${COMP_WORDS[COMP_CWORD - 2]}
-    fi
-    for ((i = 1; i < COMP_CWORD; ++i)); do
-        if [[ ${COMP_WORDS[i]} == -- ]]; then
-            # Somebody else's command line.
-            if declare -F _command_offset >/dev/null; then
-                _command_offset $((i + 1))
-            elif ((COMP_CWORD == i + 1)); then
-                mapfile -t COMPREPLY < <(compgen -c -- "$word")
-            fi
-            return
-        fi
-        if [[ -z $command && ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]}; fi
-    done
-    case $command:$before in
-)";
+    std::string text =
+        std::string("# Completion of nodeaware " NODEAWARE_VERSION " for bash.\n") + bash_beginning;
     for (const DescribedCommand& command : commands) {
         // The program itself takes values of no option.
         if (&command != &commands.front()) { text += bash_values(command); }
