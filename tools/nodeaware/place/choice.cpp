@@ -1,0 +1,96 @@
+#include "tools/nodeaware/place/choice.hpp"
+
+#include "tools/nodeaware/place/bisection.hpp"
+#include "tools/nodeaware/place/swaps.hpp"
+#include "tools/nodeaware/place/tilings.hpp"
+
+#include <algorithm>
+
+namespace nodeaware::place {
+
+namespace {
+
+class Candidates {
+  public:
+    Candidates(const RankGraph& graph, const Placement& start)
+        : graph_(graph), choice_{start, "", off_node(graph, start), off_node(graph, start)} {}
+
+    const OffNode& before() const { return choice_.before; }
+
+    void offer(Placement placement, const std::string& way) {
+        const OffNode after = off_node(graph_, placement);
+        const double gained =
+            static_cast<double>(choice_.before.messages) - static_cast<double>(after.messages);
+        if (after.worst_messages > choice_.before.worst_messages ||
+            gained < least_gain * static_cast<double>(choice_.before.messages) ||
+            badness(after, choice_.before) >= badness(choice_.after, choice_.before)) {
+            return;
+        }
+        choice_.placement = std::move(placement);
+        choice_.way = way;
+        choice_.after = after;
+    }
+
+    void offer_improved(Placement placement, const std::string& way) {
+        improve_by_swaps(graph_, placement, choice_.before.worst_messages);
+        offer(std::move(placement), way + " and swaps");
+    }
+
+    Choice take() { return std::move(choice_); }
+
+  private:
+    const RankGraph& graph_;
+    Choice choice_;
+};
+
+std::string way_of(const Tiling& tiling) {
+    return (tiling.is_exact ? "boxes of " : "runs through boxes of ") + name_of(tiling.tile);
+}
+
+/// True: nodes are boxes that divide the grid, and nothing better need be looked for.
+bool offer_tilings(Candidates& candidates, const RankGraph& graph, const Grid& grid,
+                   const std::vector<int>& sizes) {
+    constexpr size_t most = 100;
+    constexpr size_t most_improved = 4;
+    std::vector<Tiling> found = tilings(grid.dimensions, grid.is_periodic, sizes, most);
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t i = 0; i < found.size(); ++i) {
+        candidates.offer(found[i].placement, way_of(found[i]));
+        order.emplace_back(badness(off_node(graph, found[i].placement), candidates.before()), i);
+    }
+    std::sort(order.begin(), order.end());
+    if (!order.empty() && found[order.front().second].is_exact) { return true; }
+    for (size_t i = 0; i < std::min(most_improved, order.size()); ++i) {
+        Tiling& tiling = found[order[i].second];
+        candidates.offer_improved(std::move(tiling.placement), way_of(tiling));
+    }
+    return false;
+}
+
+std::vector<int> sizes_of(const Placement& placement) {
+    const int last = *std::max_element(placement.begin(), placement.end());
+    std::vector<int> sizes(static_cast<size_t>(last) + 1);
+    for (const int node : placement) { ++sizes[static_cast<size_t>(node)]; }
+    return sizes;
+}
+
+} // namespace
+
+Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid) {
+    Candidates candidates(graph, start);
+    if (candidates.before().messages == 0) { return candidates.take(); }
+    const std::vector<int> sizes = sizes_of(start);
+    if (!grid.dimensions.empty() && offer_tilings(candidates, graph, grid, sizes)) {
+        return candidates.take();
+    }
+    const Placement blocks = block_placement(sizes);
+    if (blocks != start) {
+        candidates.offer(blocks, "blocks");
+        candidates.offer_improved(blocks, "blocks");
+    }
+    candidates.offer_improved(start, "the start");
+    candidates.offer_improved(bisected(graph, sizes, start), "bisection");
+    return candidates.take();
+}
+
+} // namespace nodeaware::place
