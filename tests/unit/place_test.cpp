@@ -266,9 +266,10 @@ TEST(Place, FormatsOfLaunchers) {
     const Placement placement = {1, 0, 0, 1};
     const std::vector<std::string> hosts = {"a", "b"};
     EXPECT_EQ(to_text(placement, Format::map, hosts), "0 1\n1 0\n2 0\n3 1\n");
-    EXPECT_EQ(to_text(placement, Format::rankfile, hosts),
+    EXPECT_EQ(to_text(placement, Format::rankfile, {}),
               "rank 0=+n1 slot=0\nrank 1=+n0 slot=0\nrank 2=+n0 slot=1\nrank 3=+n1 slot=1\n");
-    EXPECT_EQ(to_text(placement, Format::hydra, hosts), "b:1\na:2\nb:1\n");
+    EXPECT_EQ(to_text(placement, Format::rankfile, hosts),
+              "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n");
     EXPECT_EQ(to_text(placement, Format::slurm, hosts), "b\na\na\nb\n");
     EXPECT_EQ(to_text(placement, Format::cray, hosts), "1,2\n0,3\n");
 }

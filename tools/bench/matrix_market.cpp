@@ -23,6 +23,7 @@ class Reader {
     Matrix read() {
         read_header();
         Matrix matrix;
+        matrix.has_values = values_per_entry_ > 0;
         const std::int64_t entries = read_sizes(matrix);
         // A file that promises more than it holds must not reserve the promised memory.
         matrix.entries.reserve(static_cast<std::size_t>(std::min<std::int64_t>(entries, 1 << 20)));
@@ -89,10 +90,11 @@ class Reader {
         }
         const std::int64_t row = read_index("row", matrix.rows);
         const std::int64_t column = read_index("column", matrix.columns);
-        for (int i = 0; i < values_per_entry_; ++i) skip_value();
+        const double value = values_per_entry_ > 0 ? read_value() : 1;
+        if (values_per_entry_ > 1) read_value();
         expect_end_of_line();
-        matrix.entries.push_back({row, column});
-        if (mirrored_ && row != column) matrix.entries.push_back({column, row});
+        matrix.entries.push_back({row, column, value});
+        if (mirrored_ && row != column) matrix.entries.push_back({column, row, value});
     }
 
     // Goes to the next line that is neither blank nor a comment; false at the end of the file.
@@ -131,11 +133,12 @@ class Reader {
         return index - 1;
     }
 
-    void skip_value() {
+    double read_value() {
         char* rest = nullptr;
-        std::strtod(position_, &rest);
+        const double value = std::strtod(position_, &rest);
         if (rest == position_) fail("expected a value in '" + line_ + "'");
         position_ = rest;
+        return value;
     }
 
     void expect_end_of_line() {

@@ -1,5 +1,4 @@
-// Reader of MatrixMarket coordinate files. Only the places of the entries are kept: the values
-// do not matter for who needs what from whom.
+// Reader of MatrixMarket coordinate files.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,11 @@ struct Matrix {
     struct Entry {
         std::int64_t row;
         std::int64_t column;
+        double value; // the real part; 1 where the file has none
     };
     std::int64_t rows = 0;
     std::int64_t columns = 0;
+    bool has_values = false;
     std::vector<Entry> entries; // from zero; the mirrored half of symmetric files included
 };
 

@@ -14,27 +14,16 @@ std::string map_text(const Placement& placement) {
     return text;
 }
 
-/// Relative nodes (+n0, +n1, ...) are those of the allocation, in its order.
-std::string rankfile_text(const Placement& placement) {
+/// Without names of hosts: relative nodes (+n0, +n1, ...), which Open MPI takes only of the
+/// allocation of a resource manager, in its order.
+std::string rankfile_text(const Placement& placement, const std::vector<std::string>& hosts) {
     std::string text;
     std::vector<int> used(placement.size());
     for (size_t rank = 0; rank < placement.size(); ++rank) {
         const auto node = static_cast<size_t>(placement[rank]);
-        text += "rank " + std::to_string(rank) + "=+n" + std::to_string(node) +
+        text += "rank " + std::to_string(rank) + "=" +
+                (hosts.empty() ? "+n" + std::to_string(node) : hosts[node]) +
                 " slot=" + std::to_string(used[node]++) + "\n";
-    }
-    return text;
-}
-
-/// Ranks are given to the lines from the first one, so a host may have several.
-std::string hydra_text(const Placement& placement, const std::vector<std::string>& hosts) {
-    std::string text;
-    for (size_t rank = 0; rank < placement.size();) {
-        size_t end = rank;
-        while (end < placement.size() && placement[end] == placement[rank]) { ++end; }
-        text +=
-            hosts[static_cast<size_t>(placement[rank])] + ":" + std::to_string(end - rank) + "\n";
-        rank = end;
     }
     return text;
 }
@@ -64,8 +53,7 @@ std::string to_text(const Placement& placement, Format format,
                     const std::vector<std::string>& hosts) {
     switch (format) {
     case Format::map: return map_text(placement);
-    case Format::rankfile: return rankfile_text(placement);
-    case Format::hydra: return hydra_text(placement, hosts);
+    case Format::rankfile: return rankfile_text(placement, hosts);
     case Format::slurm: return slurm_text(placement, hosts);
     case Format::cray: return cray_text(placement);
     }
@@ -76,7 +64,6 @@ std::string use_of(Format format, const std::string& file) {
     switch (format) {
     case Format::map: break;
     case Format::rankfile: return "mpirun --rankfile " + file + " ... (Open MPI)";
-    case Format::hydra: return "mpiexec -f " + file + " ... (MPICH)";
     case Format::slurm: return "SLURM_HOSTFILE=" + file + " srun --distribution=arbitrary ...";
     case Format::cray:
         return "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=" + file + " srun ...";

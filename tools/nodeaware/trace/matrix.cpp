@@ -9,8 +9,7 @@ namespace nodeaware::tool {
 
 namespace {
 
-/// By columns.
-using Row = std::map<size_t, uint64_t>;
+using Row = SentRows::value_type;
 
 /// The row, and column, of each rank.
 std::vector<size_t> numbers_of(const Trace& trace, Between between, size_t& count) {
@@ -33,16 +32,7 @@ class Matrix {
         for (const RankTrace& rank : trace.ranks) { add(rank); }
     }
 
-    void write(std::ostream& out) const {
-        size_t entries = 0;
-        for (const Row& row : rows_) { entries += row.size(); }
-        out << size_ << " " << size_ << " " << entries << "\n";
-        for (size_t from = 0; from < size_; ++from) {
-            for (const auto& [to, value] : rows_[from]) {
-                out << from + 1 << " " << to + 1 << " " << value << "\n";
-            }
-        }
-    }
+    SentRows take() { return std::move(rows_); }
 
   private:
     void add(const RankTrace& rank) {
@@ -81,10 +71,25 @@ class Matrix {
     MatrixOf of_;
     size_t size_ = 0;
     std::vector<size_t> numbers_;
-    std::vector<Row> rows_;
+    SentRows rows_;
 };
 
+void write_rows(std::ostream& out, const SentRows& rows) {
+    size_t entries = 0;
+    for (const Row& row : rows) { entries += row.size(); }
+    out << rows.size() << " " << rows.size() << " " << entries << "\n";
+    for (size_t from = 0; from < rows.size(); ++from) {
+        for (const auto& [to, value] : rows[from]) {
+            out << from + 1 << " " << to + 1 << " " << value << "\n";
+        }
+    }
+}
+
 } // namespace
+
+SentRows sent_rows(const Trace& trace, MatrixOf of, Between between) {
+    return Matrix(trace, of, between).take();
+}
 
 void write_matrix(std::ostream& out, const Trace& trace, MatrixOf of, Between between) {
     const char* const what = between == Between::ranks ? "rank" : "node";
@@ -98,7 +103,7 @@ void write_matrix(std::ostream& out, const Trace& trace, MatrixOf of, Between be
     const bool is_cut = std::any_of(trace.ranks.begin(), trace.ranks.end(),
                                     [](const RankTrace& rank) { return rank.is_cut; });
     if (is_cut) { out << "% Some of it had no room in the trace, and is missing\n"; }
-    Matrix(trace, of, between).write(out);
+    write_rows(out, sent_rows(trace, of, between));
 }
 
 } // namespace nodeaware::tool

@@ -1,0 +1,205 @@
+#include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/place/formats.hpp"
+#include "tools/nodeaware/place/source.hpp"
+#include "tools/nodeaware/text_file.hpp"
+#include "tools/nodeaware/trace/printing.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+
+namespace nodeaware::tool {
+
+namespace {
+
+using nlohmann::ordered_json;
+using namespace nodeaware::place;
+
+enum class Start { block, cyclic };
+
+struct PlaceArguments {
+    std::string grid;
+    bool is_periodic = false;
+    std::string matrix;
+    ValuesOf values = ValuesOf::bytes;
+    std::string trace;
+    std::string ppn; ///< empty: as in the trace
+    Start start = Start::block;
+    Format format = Format::map;
+    std::string output; ///< empty: none
+    std::string hosts;  ///< likewise
+    bool json = false;
+};
+
+Source read_source(const PlaceArguments& arguments) {
+    if (!arguments.grid.empty()) { return grid_source(arguments.grid, arguments.is_periodic); }
+    if (!arguments.matrix.empty()) { return matrix_source(arguments.matrix, arguments.values); }
+    return trace_source(arguments.trace);
+}
+
+Placement start_of(const PlaceArguments& arguments, const Source& source) {
+    if (arguments.ppn.empty()) { return source.recorded; }
+    const auto sizes = node_sizes(source.graph.ranks(), parse_ppn(arguments.ppn));
+    return arguments.start == Start::block ? block_placement(sizes) : cyclic_placement(sizes);
+}
+
+size_t nodes_of(const Placement& placement) {
+    return std::set<int>(placement.begin(), placement.end()).size();
+}
+
+void write_placement(const PlaceArguments& arguments, const Placement& placement) {
+    const size_t nodes = nodes_of(placement);
+    std::vector<std::string> hosts;
+    if (!arguments.hosts.empty()) {
+        hosts = read_hosts(arguments.hosts, nodes);
+    } else if (arguments.format == Format::slurm) {
+        for (size_t i = 0; i < nodes; ++i) { hosts.push_back("node" + std::to_string(i)); }
+    }
+    write_text_file(arguments.output, to_text(placement, arguments.format, hosts));
+}
+
+void print_row(const char* what, uint64_t before, uint64_t after) {
+    std::printf("%-28s %15llu %15llu", what, static_cast<unsigned long long>(before),
+                static_cast<unsigned long long>(after));
+    if (before > 0) {
+        const auto old = static_cast<double>(before);
+        std::printf(" %+8.1f %%", 100 * (static_cast<double>(after) - old) / old);
+    }
+    std::printf("\n");
+}
+
+void print_choice(const PlaceArguments& arguments, const Source& source, const Choice& choice) {
+    std::printf("%zu ranks on %zu nodes: %s\n\n", choice.placement.size(),
+                nodes_of(choice.placement),
+                choice.way.empty() ? "ranks stay where they are, for no placement was found that "
+                                     "saves 5 % of the messages between nodes"
+                                   : choice.way.c_str());
+    std::printf("%-28s %15s %15s\n", "", "before", "after");
+    print_row("messages between nodes", choice.before.messages, choice.after.messages);
+    print_row("  most that a node sends", choice.before.worst_messages,
+              choice.after.worst_messages);
+    if (source.has_bytes) {
+        print_row("bytes between nodes", choice.before.bytes, choice.after.bytes);
+        print_row("  most that a node sends", choice.before.worst_bytes, choice.after.worst_bytes);
+    }
+    if (arguments.output.empty()) { return; }
+    const std::string use = use_of(arguments.format, arguments.output);
+    if (!use.empty()) { std::printf("\n%s\n", use.c_str()); }
+    if (arguments.format == Format::slurm && arguments.hosts.empty()) {
+        std::printf("node0, node1, ... stand for the names of the hosts (--hosts)\n");
+    }
+}
+
+ordered_json off_node_json(const OffNode& placed, bool has_bytes) {
+    ordered_json json = {{"messages", placed.messages},
+                         {"worst_node_messages", placed.worst_messages}};
+    if (has_bytes) {
+        json["bytes"] = placed.bytes;
+        json["worst_node_bytes"] = placed.worst_bytes;
+    }
+    return json;
+}
+
+ordered_json choice_json(const Source& source, const Choice& choice) {
+    return {{"ranks", choice.placement.size()},
+            {"nodes", nodes_of(choice.placement)},
+            {"is_start", choice.way.empty()},
+            {"way", choice.way},
+            {"before", off_node_json(choice.before, source.has_bytes)},
+            {"after", off_node_json(choice.after, source.has_bytes)},
+            {"node_of_rank", choice.placement}};
+}
+
+void place_ranks(const PlaceArguments& arguments) {
+    if (arguments.grid.empty() && arguments.matrix.empty() && arguments.trace.empty()) {
+        throw CLI::RequiredError("--grid, --matrix or --trace");
+    }
+    if (arguments.ppn.empty() && arguments.trace.empty()) { throw CLI::RequiredError("--ppn"); }
+    const Source source = read_source(arguments);
+    const Choice choice = choose_placement(source.graph, start_of(arguments, source), source.grid);
+    if (!arguments.output.empty()) { write_placement(arguments, choice.placement); }
+    if (arguments.json) {
+        print_json(choice_json(source, choice));
+    } else {
+        print_choice(arguments, source, choice);
+    }
+    if (!source.is_whole) { throw CLI::RuntimeError(1); }
+}
+
+void add_sources(CLI::App& command, PlaceArguments& arguments) {
+    CLI::Option* const grid =
+        command.add_option("--grid", arguments.grid,
+                           "Ranks form such a grid (24x18x16), numbered as MPI_Cart_create does, "
+                           "and send a message to each neighbour at their faces");
+    command.add_flag("--periodic", arguments.is_periodic, "The grid is closed in each dimension")
+        ->needs(grid);
+    CLI::Option* const matrix =
+        command
+            .add_option("--matrix", arguments.matrix,
+                        "Who sends to whom: a MatrixMarket matrix with a row and a column for "
+                        "each rank, such as `nodeaware export --matrix` writes")
+            ->excludes(grid);
+    const std::map<std::string, ValuesOf> values = {
+        {"bytes", ValuesOf::bytes}, {"messages", ValuesOf::messages}, {"places", ValuesOf::places}};
+    command
+        .add_option("--matrix-of", arguments.values,
+                    "What its values are: bytes (default) of a message, or messages; places: they "
+                    "do not count, and each entry is a message")
+        ->transform(CLI::CheckedTransformer(values))
+        ->option_text("QUANTITY")
+        ->needs(matrix);
+    command.add_option("--trace", arguments.trace, "The folder of a trace that tells it")
+        ->excludes(grid)
+        ->excludes(matrix);
+}
+
+void add_output(CLI::App& command, PlaceArguments& arguments) {
+    CLI::Option* const output =
+        command.add_option("--output", arguments.output, "Write the placement to this file");
+    const std::map<std::string, Format> formats = {{"map", Format::map},
+                                                   {"rankfile", Format::rankfile},
+                                                   {"slurm", Format::slurm},
+                                                   {"cray", Format::cray}};
+    command
+        .add_option("--format", arguments.format,
+                    "Of that file: map (default; lines RANK NODE), rankfile (Open MPI), slurm "
+                    "(SLURM_HOSTFILE) or cray (MPICH_RANK_ORDER)")
+        ->transform(CLI::CheckedTransformer(formats))
+        ->option_text("FORMAT")
+        ->needs(output);
+    command
+        .add_option("--hosts", arguments.hosts,
+                    "A file with the name of each node's host on a line (default for slurm: node0, "
+                    "node1, ..., to be replaced; for rankfile: the nodes of the allocation)")
+        ->needs(output);
+    command.add_flag("--json", arguments.json, "Print JSON");
+}
+
+} // namespace
+
+void add_place_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "place", "Find a placement of ranks on nodes with few messages between nodes");
+    auto arguments = std::make_shared<PlaceArguments>();
+    add_sources(*command, *arguments);
+    CLI::Option* const ppn =
+        command->add_option("--ppn", arguments->ppn,
+                            "Ranks per node, one number or several with commas between, which are "
+                            "used in turn (default: the nodes of the trace)");
+    const std::map<std::string, Start> starts = {{"block", Start::block},
+                                                 {"cyclic", Start::cyclic}};
+    command
+        ->add_option("--start", arguments->start,
+                     "How ranks lie otherwise: block (default; one node after the other) or "
+                     "cyclic (dealt out one by one)")
+        ->transform(CLI::CheckedTransformer(starts))
+        ->option_text("START")
+        ->needs(ppn);
+    add_output(*command, *arguments);
+    command->callback([arguments] { place_ranks(*arguments); });
+}
+
+} // namespace nodeaware::tool
