@@ -29,7 +29,7 @@ std::vector<int> parse_sizes(const std::string& text, char between, const std::s
         int size = 0;
         const auto [rest, error] = std::from_chars(part, end, size);
         if (error != std::errc() || size < 1 || (rest != end && *rest != between)) {
-            throw std::invalid_argument(expected + ", found " + text);
+            throw std::invalid_argument(std::string(expected).append(", found ").append(text));
         }
         sizes.push_back(size);
         if (rest == end) { return sizes; }
@@ -133,12 +133,14 @@ std::vector<std::string> read_hosts(const std::string& path, size_t nodes) {
         std::string host;
         if (!(words >> host)) { continue; }
         std::string more;
-        const std::string where = path + ":" + std::to_string(number) + ": ";
+        const std::string where = std::string(path).append(":") + std::to_string(number) + ": ";
         if (words >> more || host.find(':') != std::string::npos) {
-            throw std::runtime_error(where + "expected the name of a host, found " + line);
+            throw std::runtime_error(
+                std::string(where).append("expected the name of a host, found ").append(line));
         }
         if (!seen.insert(host).second) {
-            throw std::runtime_error(where + "expected another host, found " + host + " again");
+            throw std::runtime_error(
+                std::string(where).append("expected another host, found ").append(host) + " again");
         }
         hosts.push_back(host);
     }
