@@ -5,10 +5,6 @@
 #include "tuning/text_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <unistd.h>
 
 namespace nodeaware::tuning {
@@ -323,18 +319,6 @@ std::string to_json_text(const ModelTable& table) {
 }
 
 ModelTable read_table(const std::string& path) { return parse_table(read_file(path), path); }
-
-void write_table(const ModelTable& table, const std::string& path) {
-    const std::string temporary = path + ".tmp." + std::to_string(getpid());
-    errno = 0;
-    std::ofstream file(temporary, std::ios::binary);
-    file << to_json_text(table);
-    file.close();
-    if (file && std::rename(temporary.c_str(), path.c_str()) == 0) { return; }
-    const std::string reason = errno != 0 ? std::strerror(errno) : "write error";
-    std::remove(temporary.c_str());
-    throw TableError(path + ": cannot be written: " + reason);
-}
 
 std::vector<std::string> published_table_names() {
     std::vector<std::string> names;

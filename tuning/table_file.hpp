@@ -23,10 +23,6 @@ std::string to_json_text(const ModelTable& table);
 /// Reads a file. Throws TableError.
 ModelTable read_table(const std::string& path);
 
-/// Writes a temporary file beside `path` and renames it: a reader never sees half a table. Throws
-/// TableError.
-void write_table(const ModelTable& table, const std::string& path);
-
 /// Names of the tables that come with the library, sorted.
 std::vector<std::string> published_table_names();
 

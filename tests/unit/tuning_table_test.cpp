@@ -26,10 +26,6 @@ class Folder {
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
     fs::path operator/(const char* name) const { return path_ / name; }
-    size_t files() const {
-        return static_cast<size_t>(
-            std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
-    }
 
   private:
     fs::path path_;
@@ -120,22 +116,6 @@ TEST(TableFile, WhatIsWrittenIsReadAgain) {
     toy.copies.clear(); // their latencies of 100 s and more are refused below
     toy.fingerprint = {"Open MPI", "5.0", "a host", 4, 16, 8, 2, "2026-01-31", "0.1"};
     EXPECT_EQ(parse_table(to_json_text(toy), "text"), toy);
-}
-
-TEST(TableFile, IsReplacedAtOnce) {
-    const Folder folder;
-    const std::string path = folder / "table.json";
-    write_table(find_table("blue-waters"), path);
-    write_table(find_table("lassen-spectrum"), path);
-    EXPECT_EQ(find_table(path), find_table("lassen-spectrum"));
-    EXPECT_EQ(folder.files(), 1U);
-    const std::string nowhere = folder / "no/table.json";
-    try {
-        write_table(find_table("blue-waters"), nowhere);
-        FAIL();
-    } catch (const TableError& error) {
-        EXPECT_EQ(error.what(), nowhere + ": cannot be written: No such file or directory");
-    }
 }
 
 TEST(TableFile, SaysWhatIsWrongAndWhere) {

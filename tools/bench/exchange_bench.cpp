@@ -247,7 +247,7 @@ class Output {
         check(MPI_Comm_rank(control, &rank_), "MPI_Comm_rank");
         check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
         json_ = describe_run(options, app, ranks);
-        save();
+        save(false);
         std::vector<std::string> labels;
         std::vector<std::string> names;
         for (const Case& one : cases) {
@@ -269,13 +269,14 @@ class Output {
             json_["cases"].push_back(to_json(result));
             json_["complete"] = last;
         }
-        save();
+        save(last);
     }
 
   private:
-    void save() {
+    void save(bool last) {
         if (options_.json.empty()) return;
-        throw_everywhere(rank_ == 0 ? write_json(options_.json, json_) : "", control_);
+        const auto write = last ? write_json : write_unfinished_json;
+        throw_everywhere(rank_ == 0 ? write(options_.json, json_) : "", control_);
     }
 
     const Options& options_;

@@ -8,9 +8,10 @@
 
 namespace bench {
 
-// Writes a temporary file next to `path` and renames it, so that a reader never sees half a file.
-// Returns an error text, empty if all is well.
+// As nodeaware::tool::write_file(). Returns an error text, empty if all is well.
 std::string write_json(const std::string& path, const nlohmann::ordered_json& json);
+// The same while there is more to come: only into a file that will be replaced.
+std::string write_unfinished_json(const std::string& path, const nlohmann::ordered_json& json);
 
 nlohmann::ordered_json to_json(const Summary& summary);
 

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -97,13 +96,13 @@ FitResult fitted(const Arguments& arguments, const World& world, const Calibrati
 /// Why a file cannot be written there; makes its folder. To be found before the measurements.
 std::string complaint_of_output(const std::string& path) {
     if (path.empty()) { return "neither XDG_CONFIG_HOME nor HOME is set: --output is needed"; }
-    const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error || access(folder.c_str(), W_OK) != 0 || std::filesystem::is_directory(path)) {
-        return path + ": cannot be written" + (error ? ": " + error.message() : "");
+    if (path != "-") {
+        const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+        std::error_code error;
+        std::filesystem::create_directories(folder, error);
+        if (error) { return path + ": cannot be written: " + error.message(); }
     }
-    return "";
+    return complaint_of_file(path);
 }
 
 int complain(const CalibrationJob& job, const std::string& what) {
@@ -114,8 +113,11 @@ int complain(const CalibrationJob& job, const std::string& what) {
 /// Rank 0 alone; throws TableError or std::runtime_error.
 void finish(const Arguments& arguments, const FitResult& result, const Calibration& calibration) {
     const Measurements& measured = calibration.measured;
-    print_fit(result, arguments.json, {});
-    if (!arguments.json) {
+    print_warnings(result);
+    const bool reports =
+        !is_standard_output(arguments.output) && !is_standard_output(arguments.measurements);
+    if (reports) { print_fit(result, arguments.json, {}); }
+    if (reports && !arguments.json) {
         std::vector<std::string> lines = remarks(measured);
         lines.insert(lines.end(), calibration.notes.begin(), calibration.notes.end());
         for (const std::string& line : lines) { std::printf("%s\n", line.c_str()); }
@@ -123,7 +125,7 @@ void finish(const Arguments& arguments, const FitResult& result, const Calibrati
     if (!arguments.measurements.empty()) {
         write_text_file(arguments.measurements, to_json_text(measured));
     }
-    write_table(result.table, arguments.output);
+    write_text_file(arguments.output, to_json_text(result.table));
     std::fprintf(stderr, "nodeaware: the model table is %s\n", arguments.output.c_str());
 }
 

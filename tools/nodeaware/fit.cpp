@@ -1,8 +1,8 @@
 #include "tools/fit/fit.hpp"
-
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/numbers.hpp"
+#include "tools/nodeaware/text_file.hpp"
 #include "tuning/table_file.hpp"
 
 #include <algorithm>
@@ -84,12 +84,15 @@ void run(Arguments arguments) {
     if (!arguments.compare.empty()) {
         compared = compare(find_table(arguments.compare), result.table);
     }
-    print_fit(result, arguments.json, {arguments.compare, compared});
+    print_warnings(result);
+    if (!is_standard_output(arguments.output)) {
+        print_fit(result, arguments.json, {arguments.compare, compared});
+    }
     if (arguments.output.empty()) { return; }
     if (!has_paths(result.table, Memory::host)) {
         throw TableError("no table is written: it needs host ping-pong times on and between nodes");
     }
-    write_table(result.table, arguments.output);
+    write_text_file(arguments.output, to_json_text(result.table));
 }
 
 } // namespace

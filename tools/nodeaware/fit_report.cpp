@@ -1,5 +1,4 @@
 #include "tools/nodeaware/fit_report.hpp"
-
 #include "tuning/table_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -75,10 +74,13 @@ void print_comparison(const Comparison& comparison) {
 
 } // namespace
 
-void print_fit(const FitResult& result, bool as_json, const Comparison& comparison) {
+void print_warnings(const FitResult& result) {
     for (const std::string& warning : result.warnings) {
         std::fprintf(stderr, "nodeaware: %s\n", warning.c_str());
     }
+}
+
+void print_fit(const FitResult& result, bool as_json, const Comparison& comparison) {
     if (as_json) {
         std::printf("%s\n", to_json(result, comparison).dump(2).c_str());
         return;

@@ -20,8 +20,10 @@ struct Comparison {
     std::vector<Compared> rows;
 };
 
-/// Prints the lines of a fit with their residuals, as text or as JSON with the table, and its
-/// warnings on stderr.
+/// On stderr.
+void print_warnings(const tuning::FitResult& result);
+
+/// Prints the lines of a fit with their residuals, as text or as JSON with the table.
 void print_fit(const tuning::FitResult& result, bool as_json, const Comparison& comparison);
 
 /// For fingerprints: 2026-01-31.

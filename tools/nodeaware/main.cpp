@@ -2,7 +2,9 @@
 #include "tools/nodeaware/commands.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -68,13 +70,24 @@ int run(int argc, char** argv) {
     return 0;
 }
 
+constexpr int failed = 2;
+
+/// The exit status: what has been printed may not have arrived.
+int with_output(int status) {
+    const bool had_error = std::ferror(stdout) != 0;
+    if (std::fflush(stdout) == 0 && !had_error) { return status; }
+    std::fprintf(stderr, "nodeaware: standard output: cannot be written: %s\n",
+                 had_error ? "write error" : std::strerror(errno));
+    return status != 0 ? status : failed;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     try {
-        return run(argc, argv);
+        return with_output(run(argc, argv));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "nodeaware: %s\n", error.what());
-        return 2;
+        return failed;
     }
 }

@@ -1,33 +1,221 @@
 #include "tools/nodeaware/text_file.hpp"
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
+#include <optional>
+#include <ostream>
+#include <poll.h>
 #include <stdexcept>
+#include <streambuf>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nodeaware::tool {
 
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+namespace {
+
+/// What a path leads to.
+struct Target {
+    std::string name;               ///< as it was given, for complaints
+    std::string path;               ///< behind all links
+    int descriptor = -1;            ///< of this process
+    bool is_regular = true;         ///< or will be
+    std::optional<struct stat> old; ///< of the regular file that is there
+
+    bool is_replaced() const { return descriptor < 0 && is_regular; }
+    [[noreturn]] void fail(int error) const {
+        throw std::runtime_error(name + ": cannot be written: " + std::strerror(error));
+    }
+};
+
+/// N of /proc/self/fd/N, whatever it is called; else -1. Opened by name it would begin anew.
+int own_descriptor(const std::filesystem::path& path) {
     std::error_code error;
-    const auto kind = std::filesystem::status(path, error).type();
-    const bool is_replaced = kind == std::filesystem::file_type::regular ||
-                             kind == std::filesystem::file_type::not_found;
-    const std::string temporary = is_replaced ? path + ".tmp." + std::to_string(getpid()) : path;
-    errno = 0;
-    std::ofstream file(temporary, std::ios::binary);
-    if (file) { write(file); }
-    file.close();
-    if (file && (!is_replaced || std::rename(temporary.c_str(), path.c_str()) == 0)) { return; }
-    const std::string reason = errno != 0 ? std::strerror(errno) : "write error";
-    if (is_replaced) { std::remove(temporary.c_str()); }
-    throw std::runtime_error(path + ": cannot be written: " + reason);
+    const std::filesystem::path own = std::filesystem::canonical("/proc/self/fd", error);
+    if (error || std::filesystem::canonical(path.parent_path(), error) != own || error) {
+        return -1;
+    }
+    const std::string name = path.filename();
+    int number = -1;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return wrong == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+Target target_of(const std::string& name) {
+    Target target{name, {}, -1, true, {}};
+    if (name == "-") {
+        target.descriptor = STDOUT_FILENO;
+        return target;
+    }
+    std::error_code error;
+    std::filesystem::path path = name.find('/') == std::string::npos ? "./" + name : name;
+    constexpr int most_links = 40; // as Linux has it
+    for (int links = 0; target.descriptor < 0; ++links) {
+        target.descriptor = own_descriptor(path);
+        if (target.descriptor >= 0 || !std::filesystem::is_symlink(path, error)) { break; }
+        if (links == most_links) { target.fail(ELOOP); }
+        path = path.parent_path() / std::filesystem::read_symlink(path, error);
+        if (error) { target.fail(error.value()); }
+    }
+    target.path = path;
+    if (target.descriptor >= 0) { return target; }
+    struct stat found {};
+    if (stat(target.path.c_str(), &found) != 0) {
+        if (errno != ENOENT) { target.fail(errno); }
+        return target;
+    }
+    target.is_regular = S_ISREG(found.st_mode);
+    if (target.is_regular) { target.old = found; }
+    return target;
+}
+
+/// Writes to a descriptor and remembers why it could not.
+class DescriptorBuffer : public std::streambuf {
+  public:
+    explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
+        setp(bytes_.data(), bytes_.data() + bytes_.size());
+    }
+    int error() const { return error_; }
+
+  protected:
+    int_type overflow(int_type letter) override {
+        if (!drain()) { return traits_type::eof(); }
+        if (letter != traits_type::eof()) { sputc(traits_type::to_char_type(letter)); }
+        return traits_type::not_eof(letter);
+    }
+    int sync() override { return drain() ? 0 : -1; }
+
+  private:
+    bool drain() {
+        for (const char* next = pbase(); next < pptr() && error_ == 0;) {
+            const ssize_t written = write(descriptor_, next, static_cast<size_t>(pptr() - next));
+            if (written > 0) {
+                next += written;
+            } else if (written == 0) {
+                error_ = EIO;
+            } else if (errno == EAGAIN) { // somebody else has made the pipe so
+                pollfd room{descriptor_, POLLOUT, 0};
+                if (poll(&room, 1, -1) < 0 && errno != EINTR) { error_ = errno; }
+            } else if (errno != EINTR) {
+                error_ = errno;
+            }
+        }
+        setp(bytes_.data(), bytes_.data() + bytes_.size());
+        return error_ == 0;
+    }
+
+    int descriptor_;
+    int error_ = 0;
+    std::array<char, 65536> bytes_;
+};
+
+/// An open file, which is gone if it is not finished.
+class Output {
+  public:
+    explicit Output(const Target& target) : target_(target) {
+        if (target.descriptor >= 0) {
+            const bool is_stdout = target.descriptor == STDOUT_FILENO;
+            if (is_stdout && std::fflush(stdout) != 0) { target.fail(errno); }
+            descriptor_ = fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0);
+        } else if (target.is_regular) {
+            refuse_read_only();
+            temporary_ = target.path + ".tmp." + std::to_string(getpid());
+            unlink(temporary_.c_str()); // of a process that was killed
+            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        } else {
+            descriptor_ = open(target.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        }
+        if (descriptor_ < 0) {
+            const int error = errno;
+            temporary_.clear();
+            target.fail(error);
+        }
+    }
+    ~Output() {
+        if (descriptor_ >= 0) { close(descriptor_); }
+        if (!temporary_.empty()) { unlink(temporary_.c_str()); }
+    }
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+
+    int descriptor() const { return descriptor_; }
+
+    void finish() {
+        if (target_.is_replaced() && target_.old) { keep_permissions(); }
+        const int closed = close(descriptor_); // some file systems write only now
+        descriptor_ = -1;
+        if (closed != 0) { target_.fail(errno); }
+        if (temporary_.empty()) { return; }
+        if (std::rename(temporary_.c_str(), target_.path.c_str()) != 0) { target_.fail(errno); }
+        temporary_.clear();
+    }
+
+  private:
+    /// It could be replaced nevertheless, in a folder that is not.
+    void refuse_read_only() const {
+        if (target_.old && access(target_.path.c_str(), W_OK) != 0) { target_.fail(errno); }
+    }
+
+    void keep_permissions() const {
+        const struct stat& old = *target_.old;
+        struct stat made {};
+        if (fstat(descriptor_, &made) != 0) { target_.fail(errno); }
+        // Who is not root cannot give files away, and then owns what he has written.
+        if ((made.st_uid != old.st_uid || made.st_gid != old.st_gid) &&
+            fchown(descriptor_, old.st_uid, old.st_gid) != 0 && errno != EPERM) {
+            target_.fail(errno);
+        }
+        constexpr mode_t permissions = 0777;
+        if (fchmod(descriptor_, old.st_mode & permissions) != 0) { target_.fail(errno); }
+    }
+
+    const Target& target_;
+    std::string temporary_;
+    int descriptor_ = -1;
+};
+
+} // namespace
+
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    const Target target = target_of(path);
+    Output output(target);
+    DescriptorBuffer buffer(output.descriptor());
+    std::ostream stream(&buffer);
+    write(stream);
+    stream.flush();
+    if (!stream) { target.fail(buffer.error() != 0 ? buffer.error() : EIO); }
+    output.finish();
 }
 
 void write_text_file(const std::string& path, const std::string& text) {
     write_file(path, [&text](std::ostream& file) { file << text; });
+}
+
+std::string complaint_of_file(const std::string& path) {
+    try {
+        const Target target = target_of(path);
+        if (target.descriptor >= 0) {
+            if (fcntl(target.descriptor, F_GETFD) < 0) { target.fail(errno); }
+            return "";
+        }
+        if (std::filesystem::is_directory(target.path)) { target.fail(EISDIR); }
+        const bool is_there = target.old || !target.is_regular;
+        if (is_there && access(target.path.c_str(), W_OK) != 0) { target.fail(errno); }
+        const std::string folder = std::filesystem::path(target.path).parent_path();
+        if (target.is_regular && access(folder.c_str(), W_OK | X_OK) != 0) { target.fail(errno); }
+        return "";
+    } catch (const std::exception& error) { return error.what(); }
+}
+
+bool is_replaced(const std::string& path) { return target_of(path).is_replaced(); }
+
+bool is_standard_output(const std::string& path) {
+    return target_of(path).descriptor == STDOUT_FILENO;
 }
 
 } // namespace nodeaware::tool

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -225,11 +226,15 @@ void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
         throw TraceError(arguments.folder + ": no pattern with messages between nodes that can be "
                                             "replayed; --list shows all");
     }
+    const bool has_file = !arguments.json.empty();
+    if (const std::string why = has_file ? complaint_of_file(arguments.json) : ""; !why.empty()) {
+        throw std::runtime_error(why);
+    }
     forget_settings_against_replay();
     const auto outcomes =
         measure(patterns, subject, arguments.strategies, job_of(arguments, subject, launcher));
-    print(subject, outcomes);
-    if (!arguments.json.empty()) { write_json(arguments.json, subject, outcomes); }
+    if (!is_standard_output(arguments.json)) { print(subject, outcomes); }
+    if (has_file) { write_json(arguments.json, subject, outcomes); }
     const bool has_wrong_data =
         std::any_of(outcomes.begin(), outcomes.end(),
                     [](const Outcome& outcome) { return outcome.wrong_bytes > 0; });

@@ -205,7 +205,9 @@ void run(const Arguments& arguments) {
                                                              model_setting(arguments.model)));
     }
     if (!arguments.html.empty()) { write_text_file(arguments.html, page_of(trace, nodes, report)); }
-    arguments.json ? print_json(report) : print(report);
+    if (!is_standard_output(arguments.config) && !is_standard_output(arguments.html)) {
+        arguments.json ? print_json(report) : print(report);
+    }
     if (!trace.complaints.empty()) { throw CLI::RuntimeError(1); }
 }
 

@@ -1,0 +1,188 @@
+// What the command writes, and into what.
+
+#include "tools/nodeaware/text_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nodeaware::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// In a folder of its own.
+class TextFile : public testing::Test {
+  protected:
+    TextFile() { fs::create_directory(folder_); }
+    ~TextFile() override { fs::remove_all(folder_); }
+
+    std::string at(const char* name) const { return folder_ / name; }
+    size_t files() const {
+        return static_cast<size_t>(
+            std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    }
+    static std::string text_of(const std::string& path) {
+        std::ostringstream text;
+        text << std::ifstream(path).rdbuf();
+        return text.str();
+    }
+    static std::string complaint_of_writing(const std::string& path) {
+        try {
+            write_text_file(path, "new");
+            return "";
+        } catch (const std::runtime_error& error) { return error.what(); }
+    }
+
+  private:
+    fs::path folder_ = fs::temp_directory_path() / ("text_file_test." + std::to_string(getpid()));
+};
+
+struct stat status_of(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+    return status;
+}
+
+TEST_F(TextFile, IsReplacedAsAWhole) {
+    write_text_file(at("file"), "old");
+    const std::ifstream reader(at("file"));
+    write_text_file(at("file"), "new");
+    std::ostringstream seen;
+    seen << reader.rdbuf();
+    EXPECT_EQ(seen.str(), "old");
+    EXPECT_EQ(text_of(at("file")), "new");
+    EXPECT_EQ(files(), 1U);
+    EXPECT_TRUE(is_replaced(at("file")));
+    EXPECT_TRUE(is_replaced(at("other")));
+}
+
+TEST_F(TextFile, LargerThanABuffer) {
+    const std::string text(1 << 20, 'x');
+    write_text_file(at("file"), text);
+    EXPECT_EQ(text_of(at("file")), text);
+}
+
+TEST_F(TextFile, KeepsPermissions) {
+    write_text_file(at("file"), "old");
+    for (const mode_t mode : {0600U, 0664U, 0755U}) {
+        ASSERT_EQ(chmod(at("file").c_str(), mode), 0);
+        write_text_file(at("file"), "new");
+        EXPECT_EQ(status_of(at("file")).st_mode & 07777U, mode);
+    }
+    if (chown(at("file").c_str(), 12345, 12345) != 0) { GTEST_SKIP() << "not root"; }
+    write_text_file(at("file"), "newer");
+    EXPECT_EQ(status_of(at("file")).st_uid, 12345U);
+    EXPECT_EQ(status_of(at("file")).st_gid, 12345U);
+}
+
+TEST_F(TextFile, IsNotReplacedWhereItIsReadOnly) {
+    if (geteuid() == 0) { GTEST_SKIP() << "root may write everything"; }
+    write_text_file(at("file"), "old");
+    ASSERT_EQ(chmod(at("file").c_str(), 0400), 0);
+    EXPECT_EQ(complaint_of_writing(at("file")),
+              at("file") + ": cannot be written: Permission denied");
+    EXPECT_EQ(complaint_of_file(at("file")), at("file") + ": cannot be written: Permission denied");
+    EXPECT_EQ(text_of(at("file")), "old");
+}
+
+TEST_F(TextFile, BehindLinksIsReplacedAndTheLinksStay) {
+    fs::create_directory(at("folder"));
+    fs::create_symlink("folder/second", at("first"));
+    fs::create_symlink("../target", at("folder/second"));
+    write_text_file(at("first"), "made"); // the last link led nowhere
+    EXPECT_EQ(text_of(at("target")), "made");
+    const ino_t before = status_of(at("target")).st_ino;
+    write_text_file(at("first"), "new");
+    EXPECT_EQ(text_of(at("target")), "new");
+    EXPECT_NE(status_of(at("target")).st_ino, before);
+    EXPECT_TRUE(fs::is_symlink(at("first")) && fs::is_symlink(at("folder/second")));
+    fs::create_symlink("loop", at("loop"));
+    EXPECT_EQ(complaint_of_writing(at("loop")),
+              at("loop") + ": cannot be written: Too many levels of symbolic links");
+}
+
+TEST_F(TextFile, APipeStaysOne) {
+    ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+    fs::create_symlink("pipe", at("link"));
+    const int reader = open(at("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_GE(reader, 0);
+    EXPECT_FALSE(is_replaced(at("link")));
+    EXPECT_EQ(complaint_of_file(at("link")), "");
+    write_text_file(at("link"), "into the pipe");
+    std::array<char, 64> seen{};
+    EXPECT_EQ(read(reader, seen.data(), seen.size()), 13);
+    EXPECT_STREQ(seen.data(), "into the pipe");
+    EXPECT_TRUE(S_ISFIFO(status_of(at("pipe")).st_mode));
+    close(reader);
+}
+
+TEST_F(TextFile, DevicesStayAndSayWhenTheyAreFull) {
+    write_text_file("/dev/null", "nothing");
+    EXPECT_TRUE(S_ISCHR(status_of("/dev/null").st_mode));
+    EXPECT_EQ(complaint_of_writing("/dev/full"),
+              "/dev/full: cannot be written: No space left on device");
+    EXPECT_TRUE(S_ISCHR(status_of("/dev/full").st_mode));
+}
+
+TEST_F(TextFile, DescriptorsGoOnWhereTheyAre) {
+    const int number = open(at("file").c_str(), O_WRONLY | O_CREAT, 0600);
+    ASSERT_EQ(write(number, "one ", 4), 4);
+    write_text_file("/dev/fd/" + std::to_string(number), "two ");
+    ASSERT_EQ(write(number, "three", 5), 5);
+    EXPECT_EQ(text_of(at("file")), "one two three");
+    close(number);
+    EXPECT_EQ(complaint_of_file("/dev/fd/" + std::to_string(number)),
+              "/dev/fd/" + std::to_string(number) + ": cannot be written: Bad file descriptor");
+}
+
+TEST_F(TextFile, DashIsStandardOutput) {
+    for (const std::string path : {"-", "/dev/stdout", "/proc/self/fd/1"}) {
+        EXPECT_TRUE(is_standard_output(path)) << path;
+        testing::internal::CaptureStdout();
+        std::printf("before ");
+        write_text_file(path, "it ");
+        std::printf("after");
+        EXPECT_EQ(testing::internal::GetCapturedStdout(), "before it after") << path;
+    }
+    EXPECT_FALSE(is_standard_output(at("file")));
+    EXPECT_FALSE(is_standard_output("/dev/stderr"));
+    EXPECT_FALSE(is_standard_output(""));
+    EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST_F(TextFile, WhatFailsLeavesTheOldFile) {
+    write_text_file(at("file"), "old");
+    const auto half = [](std::ostream& file) {
+        file << "half" << std::flush;
+        throw std::runtime_error("no more");
+    };
+    EXPECT_THROW(write_file(at("file"), half), std::runtime_error);
+    EXPECT_THROW(
+        write_file(at("file"), [](std::ostream& file) { file.setstate(std::ios::failbit); }),
+        std::runtime_error);
+    EXPECT_EQ(text_of(at("file")), "old");
+    EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TextFile, SaysWhatCannotBeWritten) {
+    const std::string nowhere = at("no/file") + ": cannot be written: No such file or directory";
+    EXPECT_EQ(complaint_of_writing(at("no/file")), nowhere);
+    EXPECT_EQ(complaint_of_file(at("no/file")), nowhere);
+    const std::string folder = fs::path(at("file")).parent_path();
+    EXPECT_EQ(complaint_of_writing(folder), folder + ": cannot be written: Is a directory");
+    EXPECT_EQ(complaint_of_file(folder), folder + ": cannot be written: Is a directory");
+    EXPECT_EQ(complaint_of_file(at("file")), "");
+    EXPECT_EQ(files(), 0U);
+}
+
+} // namespace
+} // namespace nodeaware::tool
