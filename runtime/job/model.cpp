@@ -5,13 +5,17 @@
 #include "tuning/table_file.hpp"
 #include "tuning/user_table.hpp"
 
+#include <climits>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
 #include <fstream>
 #include <set>
+#include <string_view>
 #include <type_traits>
-#include <unistd.h>
 
 namespace nodeaware {
 
@@ -54,6 +58,30 @@ std::string described(const tuning::Fingerprint& print) {
     return text;
 }
 
+/// The file that this code is in, the core or the command; empty: unknown.
+std::string own_file() {
+    Dl_info self{};
+    const bool is_known = dladdr(reinterpret_cast<void*>(&own_file), &self) != 0;
+    // Of a program it has what the program was called by, which may be no path.
+    const bool is_library = is_known && std::strstr(self.dli_fname, ".so") != nullptr;
+    char path[PATH_MAX];
+    const char* const found = realpath(is_library ? self.dli_fname : "/proc/self/exe", path);
+    return found == nullptr ? "" : found;
+}
+
+/// PREFIX/etc/nodeaware; empty where this is not installed.
+std::string tables_of_installation() {
+    const std::string file = own_file();
+    const std::string folder = file.substr(0, file.find_last_of('/') + 1);
+    for (const std::string_view inside :
+         {"/" NODEAWARE_LIBRARY_FOLDER "/", "/" NODEAWARE_PROGRAM_FOLDER "/"}) {
+        if (folder.ends_with(inside)) {
+            return folder.substr(0, folder.size() - inside.size()) + "/etc/nodeaware";
+        }
+    }
+    return "";
+}
+
 /// What rank 0 tells the others.
 struct SharedCosts {
     bool accepted = true;
@@ -70,11 +98,11 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
         if (world.options.strict) { return {false, {}}; }
         write_log(LogLevel::warn, complaint);
     }
-    const std::string differs = difference(loaded.table.fingerprint, fingerprint_of(world));
+    const tuning::Fingerprint job = fingerprint_of(world);
+    const std::string differs = difference(loaded.table.fingerprint, job);
     const std::string used = name.empty() ? loaded.table.name : name;
     log(LogLevel::info, "model table {}{}{}", used, differs.empty() ? "" : ": ", differs);
-    const int ranks_per_device =
-        tuning::ranks_per_device(loaded.table, fingerprint_of(world).processes_per_node);
+    const int ranks_per_device = tuning::ranks_per_device(loaded.table, job.processes_per_node);
     SharedCosts shared{true, tuning::costs_of(loaded.table, ranks_per_device), {}};
     used.copy(shared.table.data(), shared.table.size() - 1);
     return shared;
@@ -84,15 +112,23 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
 
 std::string wanted_table(const Options& options) {
     if (!options.model.empty()) { return options.model; }
-    const std::string path =
-        tuning::user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
-    return !path.empty() && access(path.c_str(), F_OK) == 0 ? path : "";
+    return tuning::find_table_of(fingerprint_of_process(),
+                                 {user_tables(), tables_of_installation()});
 }
 
-tuning::Fingerprint fingerprint_of(const World& world) {
+std::string user_tables() {
+    return tuning::user_table_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+}
+
+tuning::Fingerprint fingerprint_of_process() {
     tuning::Fingerprint print;
     describe_mpi(print);
     print.host_model = host_model();
+    return print;
+}
+
+tuning::Fingerprint fingerprint_of(const World& world) {
+    tuning::Fingerprint print = fingerprint_of_process();
     const std::set<int> nodes(world.node_of.begin(), world.node_of.end());
     print.nodes = static_cast<int>(nodes.size());
     for (const int node : nodes) {

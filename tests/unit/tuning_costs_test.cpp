@@ -3,7 +3,6 @@
 #include "tuning/costs_of.hpp"
 #include "tuning/node_aware_models.hpp"
 #include "tuning/table_file.hpp"
-#include "tuning/user_table.hpp"
 #include "tuning_toy_table.hpp"
 
 #include <gtest/gtest.h>
@@ -187,14 +186,5 @@ TEST(CostsOf, RanksShareTheDevicesOfTheTable) {
 }
 
 TEST(CostsOf, NeedsANetwork) { EXPECT_THROW(costs_of(ModelTable{}), TableError); }
-
-TEST(UserTable, IsInTheConfigurationFolder) {
-    EXPECT_EQ(user_table_path("/config", "/home/me"), "/config/nodeaware/model.json");
-    EXPECT_EQ(user_table_path(nullptr, "/home/me"), "/home/me/.config/nodeaware/model.json");
-    EXPECT_EQ(user_table_path("", "/home/me"), "/home/me/.config/nodeaware/model.json");
-    EXPECT_EQ(user_table_path("relative", "/home/me"), "/home/me/.config/nodeaware/model.json");
-    EXPECT_EQ(user_table_path(nullptr, nullptr), "");
-    EXPECT_EQ(user_table_path("relative", ""), "");
-}
 
 } // namespace nodeaware::tuning

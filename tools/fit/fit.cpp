@@ -59,6 +59,13 @@ class Fitter {
         result_.warnings.push_back(key + ": " + what);
     }
 
+    /// The same where the numbers are not to be relied on.
+    void doubt(const std::string& key, const std::string& what) {
+        warn(key, what);
+        auto& keys = result_.doubtful;
+        if (keys.empty() || keys.back() != key) { keys.push_back(key); }
+    }
+
     /// Fits one line and notes it and what is odd about it.
     LineFit noted(const std::string& key, const std::vector<Point>& points) {
         const LineFit fitted = fit_line_robust(points, options_.weighting);
@@ -70,8 +77,8 @@ class Fitter {
             warn(key, std::to_string(fitted.outliers) + " outliers left out");
         }
         if (fitted.rms_relative > 0.1 && fitted.r_squared < 0.99) {
-            warn(key, "noisy: residuals are " + number(100 * fitted.rms_relative) +
-                          " % of the times, R^2 is " + number(fitted.r_squared));
+            doubt(key, "noisy: residuals are " + number(100 * fitted.rms_relative) +
+                           " % of the times, R^2 is " + number(fitted.r_squared));
         }
         return fitted;
     }
@@ -81,12 +88,12 @@ class Fitter {
         const LineFit fitted = noted(key, points);
         Postal postal{fitted.alpha, fitted.beta};
         if (postal.alpha < 0) {
-            warn(key, "implausible: alpha is " + number(postal.alpha) +
-                          " s; a line through the origin is used");
+            doubt(key, "implausible: alpha is " + number(postal.alpha) +
+                           " s; a line through the origin is used");
             postal = {0, fit_slope(points, options_.weighting)};
         } else if (postal.beta < 0) {
-            warn(key,
-                 "implausible: beta is " + number(postal.beta) + " s/byte; a constant is used");
+            doubt(key,
+                  "implausible: beta is " + number(postal.beta) + " s/byte; a constant is used");
             double mean = 0;
             for (const Point& point : points) { mean += point.seconds; }
             postal = {mean / static_cast<double>(points.size()), 0};
@@ -164,8 +171,8 @@ class Fitter {
             note_gap(name, *found);
             const double alpha = path.by_protocol[static_cast<size_t>(protocol)]->alpha;
             if (found->gap > alpha) {
-                warn(name,
-                     "implausible: " + number(found->gap) + " s is more than alpha; alpha is used");
+                doubt(name, "implausible: " + number(found->gap) +
+                                " s is more than alpha; alpha is used");
             }
             path.gaps[static_cast<size_t>(protocol)] = std::min(found->gap, alpha);
         }
@@ -185,8 +192,8 @@ class Fitter {
         if (found.gap == 0) { return; }
         result_.lines.push_back({key, found.line, found.first_bytes, found.last_bytes, found.gap});
         if (found.line.rms_relative > 0.1 && found.line.r_squared < 0.99) {
-            warn(key, "noisy: residuals are " + number(100 * found.line.rms_relative) +
-                          " % of the times");
+            doubt(key, "noisy: residuals are " + number(100 * found.line.rms_relative) +
+                           " % of the times");
         }
     }
 
@@ -212,7 +219,7 @@ class Fitter {
         // Only the slope is wanted: what the intercept stands for differs with the processes.
         const double inverse = noted(key, points).beta;
         if (inverse <= 0) {
-            warn(key, "implausible: more bytes take less time");
+            doubt(key, "implausible: more bytes take less time");
             return true;
         }
         result_.table.inverse_injection_rate[static_cast<size_t>(memory)] = inverse;
@@ -269,7 +276,7 @@ class Fitter {
         const std::string key = "shared_memory.copy";
         const LineFit copy = copy_rate(key, least({&measured_.shared_copies}));
         if (copy.beta <= 0) {
-            warn(key, "implausible: more bytes take less time");
+            doubt(key, "implausible: more bytes take less time");
             return;
         }
         const auto middle = flags.begin() + static_cast<std::ptrdiff_t>(flags.size() / 2);

@@ -38,6 +38,7 @@ struct FitResult {
     ModelTable table; ///< name, fingerprint and notes are left to the caller
     std::vector<FittedLine> lines;
     std::vector<std::string> warnings; ///< implausible or noisy results, too few points
+    std::vector<std::string> doubtful; ///< keys of the implausible and noisy ones
 };
 
 /// A table from measurements, as section 3 of [N] makes it: the least time of all pairs of one

@@ -7,11 +7,11 @@
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/text_file.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/text_file.hpp"
 #include "tuning/user_table.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <map>
@@ -28,7 +28,7 @@ using namespace nodeaware::tuning;
 constexpr int cannot_calibrate = 2; ///< exit status
 
 struct Arguments {
-    std::string output;
+    std::string output; ///< empty: the user's own table
     std::string name = "calibrated";
     std::string measurements;
     CalibrationSettings settings;
@@ -95,7 +95,6 @@ FitResult fitted(const Arguments& arguments, const World& world, const Calibrati
 
 /// Why a file cannot be written there; makes its folder. To be found before the measurements.
 std::string complaint_of_output(const std::string& path) {
-    if (path.empty()) { return "neither XDG_CONFIG_HOME nor HOME is set: --output is needed"; }
     if (path != "-") {
         const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
         std::error_code error;
@@ -105,17 +104,62 @@ std::string complaint_of_output(const std::string& path) {
     return complaint_of_file(path);
 }
 
+/// Where the table goes, and why it cannot.
+struct Output {
+    std::string path;
+    std::string complaint;
+};
+
+/// Of rank 0. The user's own table, by which all jobs go, is never one of virtual nodes.
+Output output_of(const Arguments& arguments, const World& world) {
+    Output output{arguments.output, ""};
+    if (output.path.empty()) {
+        if (has_virtual_nodes(world)) {
+            return {"",
+                    "the nodes are virtual (NODEAWARE_PPN or NODEAWARE_REGION), so their network "
+                    "is shared memory: --output is needed, for jobs would use the default"};
+        }
+        const std::string folder = user_tables();
+        if (folder.empty()) {
+            return {"", "neither XDG_CONFIG_HOME nor HOME is set: --output is needed"};
+        }
+        output.path = path_of_new_table(fingerprint_of_process(), folder);
+    }
+    output.complaint = complaint_of_output(output.path);
+    if (output.complaint.empty() && !arguments.measurements.empty()) {
+        output.complaint = complaint_of_output(arguments.measurements);
+    }
+    return output;
+}
+
+/// A copy of the file that is to be replaced, if there is one. Throws std::runtime_error.
+void keep_old(const std::string& path) try {
+    std::error_code error;
+    const bool is_there = is_replaced(path) && std::filesystem::file_size(path, error) > 0;
+    if (!is_there || error) { return; }
+    write_text_file(path + ".bak", read_text_file(path));
+    std::fprintf(stderr, "nodeaware: what was there is now %s.bak\n", path.c_str());
+} catch (const FileError& error) {
+    throw std::runtime_error(path + ": cannot be read, and is not replaced: " + error.what());
+}
+
+void write_table(const ModelTable& table, const std::string& path) {
+    keep_old(path);
+    write_text_file(path, to_json_text(table));
+    std::fprintf(stderr, "nodeaware: the model table is %s\n", path.c_str());
+}
+
 int complain(const CalibrationJob& job, const std::string& what) {
     if (job.rank() == 0) { std::fprintf(stderr, "nodeaware: %s\n", what.c_str()); }
     return cannot_calibrate;
 }
 
 /// Rank 0 alone; throws TableError or std::runtime_error.
-void finish(const Arguments& arguments, const FitResult& result, const Calibration& calibration) {
+void finish(const Arguments& arguments, const std::string& output, const FitResult& result,
+            const Calibration& calibration) {
     const Measurements& measured = calibration.measured;
     print_warnings(result);
-    const bool reports =
-        !is_standard_output(arguments.output) && !is_standard_output(arguments.measurements);
+    const bool reports = !is_standard_output(output) && !is_standard_output(arguments.measurements);
     if (reports) { print_fit(result, arguments.json, {}); }
     if (reports && !arguments.json) {
         std::vector<std::string> lines = remarks(measured);
@@ -125,8 +169,8 @@ void finish(const Arguments& arguments, const FitResult& result, const Calibrati
     if (!arguments.measurements.empty()) {
         write_text_file(arguments.measurements, to_json_text(measured));
     }
-    write_text_file(arguments.output, to_json_text(result.table));
-    std::fprintf(stderr, "nodeaware: the model table is %s\n", arguments.output.c_str());
+    write_table(result.table, output);
+    std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 
 int calibrate_job(const Arguments& arguments, Gpu& gpu) {
@@ -138,21 +182,15 @@ int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     const bool progress = arguments.progress || isatty(STDERR_FILENO) != 0;
     CalibrationJob job(world, describe_machine().place.socket, progress);
     if (const std::string why = job.complaint(); !why.empty()) { return complain(job, why); }
-    std::string why;
-    if (world.rank == 0) {
-        why = complaint_of_output(arguments.output);
-        if (why.empty() && !arguments.measurements.empty()) {
-            why = complaint_of_output(arguments.measurements);
-        }
-    }
-    if (job.most(why.empty() ? 0 : 1) > 0) { return complain(job, why); }
+    const Output output = world.rank == 0 ? output_of(arguments, world) : Output();
+    if (job.most(output.complaint.empty() ? 0 : 1) > 0) { return complain(job, output.complaint); }
     if (!job.share_memory(slot_bytes(job, arguments.settings))) {
         return complain(job, "shared memory for the processes of a node cannot be had");
     }
     const Calibration calibration = run_benchmarks(job, arguments.settings, gpu);
     job.progress().clear();
     if (world.rank == 0) {
-        finish(arguments, fitted(arguments, world, job, calibration), calibration);
+        finish(arguments, output.path, fitted(arguments, world, job, calibration), calibration);
     }
     return 0;
 }
@@ -184,12 +222,12 @@ void add_calibrate_command(CLI::App& app) {
                      "mpirun, on 2 nodes or more, with as many processes on each as applications "
                      "use. With a GPU also its copies, and its messages if the MPI takes them");
     auto arguments = std::make_shared<Arguments>();
-    arguments->output = user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
     const auto add = [&](const char* name, auto& value, const char* text) {
         return command->add_option(name, value, text)->capture_default_str();
     };
-    add("--output", arguments->output,
-        "Write the table to this file; the library reads the default");
+    command->add_option("--output", arguments->output,
+                        "Write the table to this file (default: the one that the library reads, "
+                        "nodeaware/model-MPI.json in $XDG_CONFIG_HOME or ~/.config)");
     add("--name", arguments->name, "Name of the table");
     add("--max-bytes", arguments->settings.max_bytes, "Largest message")
         ->check(CLI::Range(size_t{65536}, size_t{1} << 28));

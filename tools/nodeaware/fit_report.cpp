@@ -1,4 +1,5 @@
 #include "tools/nodeaware/fit_report.hpp"
+
 #include "tuning/table_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -31,7 +32,9 @@ ordered_json to_json(const FittedLine& line) {
 }
 
 ordered_json to_json(const FitResult& result, const Comparison& comparison) {
-    ordered_json json = {{"lines", ordered_json::array()}, {"warnings", result.warnings}};
+    ordered_json json = {{"lines", ordered_json::array()},
+                         {"warnings", result.warnings},
+                         {"doubtful", result.doubtful}};
     for (const FittedLine& line : result.lines) { json["lines"].push_back(to_json(line)); }
     for (const Compared& row : comparison.rows) {
         ordered_json entry = {{"key", row.key}, {"compared", row.published}, {"fitted", nullptr}};
@@ -87,6 +90,15 @@ void print_fit(const FitResult& result, bool as_json, const Comparison& comparis
     }
     print_lines(result);
     print_comparison(comparison);
+}
+
+std::string verdict_of(const FitResult& result) {
+    if (result.doubtful.empty()) { return "usable"; }
+    std::string verdict = "noisy: repeat (";
+    for (const std::string& key : result.doubtful) {
+        verdict += (&key == &result.doubtful.front() ? "" : ", ") + key;
+    }
+    return verdict + ")";
 }
 
 std::string today() {

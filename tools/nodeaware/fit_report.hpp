@@ -26,6 +26,9 @@ void print_warnings(const tuning::FitResult& result);
 /// Prints the lines of a fit with their residuals, as text or as JSON with the table.
 void print_fit(const tuning::FitResult& result, bool as_json, const Comparison& comparison);
 
+/// "usable", or "noisy: repeat" and what is.
+std::string verdict_of(const tuning::FitResult& result);
+
 /// For fingerprints: 2026-01-31.
 std::string today();
 

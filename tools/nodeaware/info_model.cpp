@@ -1,7 +1,6 @@
 #include "tools/nodeaware/info_model.hpp"
 
-#include "runtime/job/model.hpp"
-#include "runtime/job/options.hpp"
+#include "tools/nodeaware/used_table.hpp"
 #include "tuning/table_file.hpp"
 
 #include <cstdio>
@@ -11,8 +10,7 @@ namespace nodeaware::tool {
 using Json = nlohmann::ordered_json;
 
 Json describe_model() {
-    const std::string wanted = wanted_table(read_options(process_environment()).options);
-    const tuning::LoadedTable loaded = tuning::find_table_or_default(wanted);
+    const auto [wanted, loaded] = used_table();
     Json model = {{"name", loaded.table.name}};
     if (!wanted.empty()) { model["wanted"] = wanted; }
     if (!loaded.complaint.empty()) { model["complaint"] = loaded.complaint; }

@@ -4,6 +4,7 @@
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/text_file.hpp"
+#include "tools/nodeaware/used_table.hpp"
 #include "tuning/node_aware_models.hpp"
 #include "tuning/table_file.hpp"
 
@@ -20,7 +21,7 @@ using nlohmann::ordered_json;
 using namespace nodeaware::tuning;
 
 struct Arguments {
-    std::string table = std::string(default_table_name);
+    std::string table; ///< empty: the one that a job would use
     Table6Input input;
     std::string scenario;
     std::string kernel;
@@ -143,6 +144,19 @@ void show_figure(const ModelTable& table, const Arguments& arguments) {
                 arguments);
 }
 
+ModelTable chosen_table(const Arguments& arguments) {
+    if (!arguments.table.empty()) { return find_table(arguments.table); }
+    const auto [wanted, loaded] = used_table();
+    if (!loaded.complaint.empty()) {
+        std::fprintf(stderr, "nodeaware: %s\n", loaded.complaint.c_str());
+    } else {
+        std::fprintf(stderr, "nodeaware: model table %s\n",
+                     wanted.empty() ? (loaded.table.name + ": no calibrated one is there").c_str()
+                                    : wanted.c_str());
+    }
+    return loaded.table;
+}
+
 void run(const Arguments& arguments, bool has_parameters) {
     if (arguments.list) {
         for (const std::string& name : published_table_names()) {
@@ -150,7 +164,7 @@ void run(const Arguments& arguments, bool has_parameters) {
         }
         return;
     }
-    const ModelTable table = find_table(arguments.table);
+    const ModelTable table = chosen_table(arguments);
     if (arguments.show) {
         std::fputs(to_json_text(table).c_str(), stdout);
     } else if (arguments.explain) {
@@ -267,8 +281,9 @@ void add_model_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "model", "Predict times of the communication strategies from a model table");
     auto arguments = std::make_shared<Arguments>();
-    command->add_option("--table", arguments->table, "Published table (see --list) or file")
-        ->capture_default_str();
+    command->add_option("--table", arguments->table,
+                        "Published table (see --list) or file (default: the one that jobs use, by "
+                        "NODEAWARE_MODEL or nodeaware calibrate)");
     command->add_flag("--list", arguments->list, "List the published tables");
     command->add_flag("--show", arguments->show, "Print the table as a file");
     add_parameters(*command, arguments->input);
