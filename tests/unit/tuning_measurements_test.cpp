@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -253,6 +254,44 @@ TEST(MeasurementFiles, SaysWhatIsWrongAndWhere) {
               "run.txt:2: times before the first NP");
     EXPECT_EQ(complaint_of_run("Timing Max-Rate CPU Ping-Pongs\nSize\n"),
               "run.txt:2: a row that does not start with its size");
+}
+
+// As schedulers end the output of a job.
+TEST(MeasurementFiles, EndWhereTheSchedulerBegins) {
+    const std::string footer = "\n------------------------------------------------------------\n"
+                               "Sender: LSF System <lsfadmin@batch4>\n"
+                               "Started at Mon Jan 20 10:11:12 2020\n"
+                               "Resource usage summary:\n\n"
+                               "    CPU time :                                   59.10 sec.\n"
+                               "    Max Threads :                                10 on 2: 3\n";
+    for (const std::string run : {"Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\t1e-6\n",
+                                  "Memcpy Device To Device:\nCPU 0, GPU 0 <-> GPU 1:\t2e-5\n",
+                                  "Memcpy Host To Device Mult:\nNP 3\n1e-5\t2e-5\n",
+                                  "Timing Max-Rate CPU Ping-Pongs\nSize 16\t1e-6\t2e-6\n",
+                                  "Timing CPU Multiple Messages\nSize 16\t1e-6\t2e-6\n"}) {
+        const Measurements alone = parse_measurements(run, "run.txt", {});
+        EXPECT_TRUE(alone.notes.empty()) << run;
+        Measurements read = parse_measurements(run + footer, "run.txt", {});
+        const auto lines = std::count(run.begin(), run.end(), '\n');
+        EXPECT_EQ(read.notes, std::vector<std::string>{"run.txt:" + std::to_string(lines + 2) +
+                                                       ": ignored from here on: no measurements"});
+        read.notes.clear();
+        EXPECT_EQ(read, alone) << run;
+        EXPECT_EQ(complaint_of_run(run + footer + run),
+                  "run.txt:" + std::to_string(lines + 2) + ": is no measurement, but more follow");
+    }
+}
+
+TEST(MeasurementFiles, ThatAreCutOffAreNoFooters) {
+    const std::string pairs = "Profiling Standard CPU Ping-Pongs:\nCPU 0 and CPU 1:\t1e-6\n";
+    EXPECT_EQ(complaint_of_run(pairs + "CPU 0 and CPU"),
+              "run.txt:3: a row without its name and a colon");
+    EXPECT_EQ(complaint_of_run(pairs + "CPU 0 and CPU 2:\t1e-6\tx\nbye\n"),
+              "run.txt:3: \"x\" is not a time in seconds");
+    EXPECT_EQ(complaint_of_run("Timing Max-Rate CPU Ping-Pongs\nSize 1\t1e-6\nSize"),
+              "run.txt:3: a row that does not start with its size");
+    EXPECT_EQ(complaint_of_run("Memcpy Host To Device Mult:\nNP 3\n1e-5\n1e-5\t2e-\n"),
+              "run.txt:4: \"2e-\" is not a time in seconds");
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include "tools/fit/measurement_json.hpp"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -24,7 +25,61 @@ class Parser {
 
     void line(const std::string& text) {
         ++number_;
-        if (text.find_first_not_of(" \t\r") == std::string::npos || heading(text)) { return; }
+        if (text.find_first_not_of(" \t\r") == std::string::npos) { return; }
+        const bool is_heading = heading(text);
+        if (end_ > 0) {
+            if (is_heading || is_row(text)) {
+                complain_at(end_, "is no measurement, but more follow");
+            }
+            return;
+        }
+        if (is_heading) { return; }
+        if (has_rows_ && !is_row(text)) {
+            end_ = number_;
+            return;
+        }
+        read_row(text);
+        has_rows_ = true;
+    }
+
+    Measurements finish() {
+        if (section_ == Section::none) { complain("holds no measurements"); }
+        if (end_ > 0) {
+            found_.notes.push_back(origin_ + ":" + std::to_string(end_) +
+                                   ": ignored from here on: no measurements");
+        }
+        return std::move(found_);
+    }
+
+  private:
+    [[noreturn]] void complain_at(int number, const std::string& what) const {
+        throw TableError(origin_ + ":" + std::to_string(number) + ": " + what);
+    }
+    [[noreturn]] void complain(const std::string& what) const { complain_at(number_, what); }
+
+    /// Whether a line is meant as a measurement, and not what a scheduler says when the job ends
+    /// ("    CPU time : 59.1 sec.").
+    bool is_row(const std::string& text) const {
+        const std::string first = text.substr(0, text.find_first_of(" \t\r"));
+        switch (section_) {
+        case Section::none: return false;
+        case Section::pairs:
+        case Section::copies:
+        case Section::device_copies:
+            return text.starts_with("GPU on rank") ||
+                   ((first == "CPU" || first == "GPU") && text.size() > 4 &&
+                    std::isdigit(static_cast<unsigned char>(text[4])) != 0);
+        case Section::together:
+        case Section::unused: return first == "Size";
+        case Section::shared_copies: break;
+        }
+        double time = 0;
+        const char* const end = first.data() + first.size();
+        const auto [rest, error] = std::from_chars(first.data(), end, time);
+        return first == "NP" || (error == std::errc() && rest == end);
+    }
+
+    void read_row(const std::string& text) {
         switch (section_) {
         case Section::none: complain("does not start with the heading of a known benchmark");
         case Section::pairs: pair(text); break;
@@ -34,16 +89,6 @@ class Parser {
         case Section::device_copies:
         case Section::unused: break;
         }
-    }
-
-    Measurements finish() {
-        if (section_ == Section::none) { complain("holds no measurements"); }
-        return std::move(found_);
-    }
-
-  private:
-    [[noreturn]] void complain(const std::string& what) const {
-        throw TableError(origin_ + ":" + std::to_string(number_) + ": " + what);
     }
 
     bool heading(const std::string& text) {
@@ -166,6 +211,8 @@ class Parser {
     BenchmarkLayout layout_;
     bool split_total_;
     int number_ = 0;
+    bool has_rows_ = false;
+    int end_ = 0; ///< first line behind the measurements that is none
     Section section_ = Section::none;
     Memory memory_ = Memory::host;
     Direction direction_ = Direction::host_to_device;
@@ -184,6 +231,7 @@ void Measurements::add(const Measurements& other) {
                          other.shared_copies.end());
     flag_latencies.insert(flag_latencies.end(), other.flag_latencies.begin(),
                           other.flag_latencies.end());
+    notes.insert(notes.end(), other.notes.begin(), other.notes.end());
 }
 
 Measurements parse_measurements(std::string_view text, const std::string& origin,

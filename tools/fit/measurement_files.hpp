@@ -53,6 +53,7 @@ struct Measurements {
     std::vector<Point> shared_copies;
     /// Seconds from raising a flag in shared memory until another process has seen it.
     std::vector<double> flag_latencies;
+    std::vector<std::string> notes; ///< what of the files is left out, "ORIGIN:LINE: ..."
 
     bool operator==(const Measurements&) const = default;
     void add(const Measurements& other);
@@ -67,7 +68,8 @@ struct BenchmarkLayout {
 
 /// The recorded output of a benchmark run: ping_pong, memcpy, memcpy_mult, maxrate, node_pong,
 /// mult_pong or mult_pong_split, told apart by their headings (and the file name where two kinds
-/// share one). Times not above 0 are skipped. `origin` is the name of the file. Throws TableError,
+/// share one). Times not above 0 are skipped, and so is what comes after the last measurement (what
+/// a scheduler says of the job), with a note. `origin` is the name of the file. Throws TableError,
 /// "ORIGIN:LINE: what is wrong".
 /// Of mult_pong and mult_pong_split nothing is used: no parameter of the models is fitted from
 /// them.

@@ -1,4 +1,5 @@
 #include "tools/fit/fit.hpp"
+
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/numbers.hpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -72,7 +74,11 @@ void run(Arguments arguments) {
     if (!arguments.host_limits.empty()) { arguments.options.limits[0] = arguments.host_limits; }
     if (!arguments.device_limits.empty()) { arguments.options.limits[1] = arguments.device_limits; }
     if (arguments.relative) { arguments.options.weighting = Weighting::relative; }
-    FitResult result = fit(read_all(arguments), arguments.options);
+    const Measurements measured = read_all(arguments);
+    for (const std::string& note : measured.notes) {
+        std::fprintf(stderr, "nodeaware: %s\n", note.c_str());
+    }
+    FitResult result = fit(measured, arguments.options);
     result.table.name = arguments.name;
     result.table.description = "Fitted by nodeaware fit";
     result.table.sources = arguments.files;
