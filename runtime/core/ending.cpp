@@ -115,6 +115,9 @@ void open() {
         if (rank == 0 && !state->path.empty()) { complain(report::try_file(state->path, rank)); }
         signals::open(write_what_ended, options().signals);
     } catch (const std::exception&) { return; } // the other ranks go on
+    if (state->has_complained && options().strict) {
+        throw BadSettings("a file cannot be written");
+    }
 }
 
 void ended(bool aborts) {

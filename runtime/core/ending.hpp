@@ -10,7 +10,8 @@
 /// MPI_Finalize the trace.
 namespace nodeaware::ending {
 
-/// When the recorder has been opened. Local. Warns of a file that cannot be written.
+/// When the recorder has been opened. Local. Warns of a file that cannot be written; where settings
+/// are strict, rank 0 throws BadSettings after that.
 void open();
 
 /// The process ends by MPI_Abort, or by exit() without MPI_Finalize, which may be in any state:

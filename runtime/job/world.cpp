@@ -180,7 +180,7 @@ World World::discover() {
     if (world.options.observes) { leave_all_to_mpi(world.options); }
     const std::string complaint = open_log(world.options, world.rank);
     if (!world.options.log_file.empty()) {
-        world.complain_once(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
+        world.complain_of_settings(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
     }
     if (world.options.disable) { return world; }
     const MachineRanks machine(world.rank);
@@ -214,6 +214,12 @@ bool World::complain_once(const std::string& complaint) const {
     MPI_CALL(Allreduce, &mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == rank) { write_log(LogLevel::warn, complaint); }
     return first < size;
+}
+
+bool World::complain_of_settings(const std::string& complaint) const {
+    const bool is_wrong = complain_once(complaint);
+    if (is_wrong && options.strict) { throw BadSettings("a file cannot be written"); }
+    return is_wrong;
 }
 
 std::optional<std::vector<int>> World::ranks_of(MPI_Comm comm) const {

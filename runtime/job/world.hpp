@@ -42,6 +42,9 @@ struct World {
     /// Warns of what is wrong on some ranks, in one line. Collective over MPI_COMM_WORLD;
     /// `complaint` is empty where nothing is. Returns whether anything was. Throws MpiError.
     bool complain_once(const std::string& complaint) const;
+    /// The same of settings while the job begins. Throws BadSettings on all ranks where they are
+    /// strict and something is wrong.
+    bool complain_of_settings(const std::string& complaint) const;
 };
 
 /// Some settings are wrong, and NODEAWARE_STRICT asks to end the job.

@@ -156,7 +156,7 @@ void open(const World& world) {
     const std::string job = name_of_job();
     std::unique_ptr<Recorder> made;
     const std::string complaint = complaint_of_work([&] { return begin(world, job, made); });
-    has_complained = world.complain_once(complaint);
+    has_complained = world.complain_of_settings(complaint);
     if (complaint.empty()) { recorder = made.release(); }
 }
 

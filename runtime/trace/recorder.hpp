@@ -91,7 +91,8 @@ void tell(const CallRecord& record);
 
 /// Makes the recorder if the options ask for a trace and its folder and file can be made; if not,
 /// one warning for all ranks. If they only ask for a report with times, it has no file. Collective
-/// over MPI_COMM_WORLD. Throws MpiError.
+/// over MPI_COMM_WORLD. Throws MpiError, and BadSettings after the warning where the settings are
+/// strict.
 void open(const World& world);
 /// Writes what there is. Collective over MPI_COMM_WORLD. Throws MpiError.
 void close(const World& world);
