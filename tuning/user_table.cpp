@@ -28,6 +28,12 @@ std::string part_of_name(std::string_view text, std::string_view separator) {
     return part;
 }
 
+constexpr const char* old_name = "model.json";
+
+std::string in_folder(std::string folder, std::string_view name) {
+    return folder.append("/").append(name);
+}
+
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
 /// Whether a table may be of something: what cannot be read may be of anything.
@@ -62,9 +68,10 @@ std::string find_table_of(const Fingerprint& here, const std::vector<std::string
     for (const std::string& folder : folders) {
         if (folder.empty()) { continue; }
         for (const std::string& name : table_names(here)) {
-            if (is_there(folder + "/" + name)) { return folder + "/" + name; }
+            std::string path = in_folder(folder, name);
+            if (is_there(path)) { return path; }
         }
-        const std::string old = folder + "/model.json";
+        std::string old = in_folder(folder, old_name);
         const auto suits = [&](const Fingerprint& table) {
             return table.mpi.empty() || table.mpi == here.mpi;
         };
@@ -75,12 +82,12 @@ std::string find_table_of(const Fingerprint& here, const std::vector<std::string
 
 std::string path_of_new_table(const Fingerprint& here, const std::string& folder) {
     const std::vector<std::string> names = table_names(here);
-    if (names.empty()) { return folder + "/model.json"; }
-    const std::string usual = folder + "/" + names.back();
+    if (names.empty()) { return in_folder(folder, old_name); }
+    std::string usual = in_folder(folder, names.back());
     const auto suits = [&](const Fingerprint& table) {
         return table.host_model.empty() || table.host_model == here.host_model;
     };
-    return is_there(usual) && !may_be(usual, suits) ? folder + "/" + names.front() : usual;
+    return is_there(usual) && !may_be(usual, suits) ? in_folder(folder, names.front()) : usual;
 }
 
 } // namespace nodeaware::tuning
