@@ -214,7 +214,8 @@ std::vector<OptionRow> make_table() {
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
          "that `nodeaware calibrate` has written, or the name of a published one. Without it, the "
-         "one that `nodeaware calibrate` wrote last for this user, else a common cluster's.",
+         "one that was calibrated for this user and MPI, else an administrator's, else a common "
+         "cluster's.",
          [](Options& o, std::string_view v) { o.model = v; }},
         {"REGION", "node, socket, numa", "node", "Ranks that are treated as one node.",
          [](Options& o, std::string_view v) {
@@ -265,7 +266,7 @@ std::vector<OptionRow> make_table() {
          "File with lines OPTION = VALUE (without the prefix); the environment wins over it.",
          [](Options&, std::string_view) {}},
         {"STRICT", "0, 1", "0",
-         "1: a wrong setting ends the job at MPI_Init instead of being ignored with a warning.",
+         "1: a wrong setting, or a file that cannot be written, ends the job at MPI_Init.",
          [](Options& o, std::string_view v) { o.strict = parse_switch(v); }},
     };
 }

@@ -1,11 +1,9 @@
 #include "tools/nodeaware/command_tree.hpp"
 
 #include "runtime/job/options.hpp"
-#include "tuning/user_table.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <set>
 
 namespace nodeaware::tool {
@@ -93,12 +91,6 @@ void describe_values(const CLI::Option& option, DescribedOption& described) {
         }
     }
     described.default_value = option.get_default_str();
-    // Whoever builds this is not the user.
-    if (!described.default_value.empty() &&
-        described.default_value ==
-            tuning::user_table_path(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"))) {
-        described.default_value = tuning::user_table_path(nullptr, "/~").substr(1);
-    }
     if (described.default_value == "[]" || described.default_value == "\"\"") {
         described.default_value.clear();
     }
