@@ -11,10 +11,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr const char* format_name = "nodeaware-learned-choices";
-constexpr int format_version = 1;
+constexpr const char* format_of_choices = "nodeaware-learned-choices";
+constexpr int version_of_choices = 1;
 
-LearnedChoice read_choice(JsonReader& reader) {
+LearnedChoice read_learned_choice(JsonReader& reader) {
     LearnedChoice choice;
     choice.key = {reader.text("operation"), reader.integer("ranks"), reader.integer("nodes"),
                   reader.integer("ranks_per_node"), reader.integer("size_class")};
@@ -24,7 +24,7 @@ LearnedChoice read_choice(JsonReader& reader) {
     return choice;
 }
 
-LearnedSetup read_setup(JsonReader& reader) {
+LearnedSetup read_learned_setup(JsonReader& reader) {
     LearnedSetup setup;
     setup.machine.mpi = reader.text("mpi");
     setup.machine.mpi_version = reader.text("mpi_version");
@@ -33,7 +33,7 @@ LearnedSetup read_setup(JsonReader& reader) {
     setup.machine.processes_per_node = reader.integer("processes_per_node");
     setup.machine.library_version = reader.text("library_version");
     for (JsonReader& choice : reader.objects("choices")) {
-        setup.choices.push_back(read_choice(choice));
+        setup.choices.push_back(read_learned_choice(choice));
     }
     reader.expect_no_more();
     return setup;
@@ -57,22 +57,25 @@ std::vector<LearnedSetup> parse_learned(std::string_view text, const std::string
         throw TableError(origin + ": is no JSON: " + error.what());
     }
     JsonReader reader(parsed, origin, "");
-    if (reader.text("format") != format_name) {
-        reader.complain("format", std::string("must be ") + format_name);
+    if (reader.text("format") != format_of_choices) {
+        reader.complain("format", std::string("must be ") + format_of_choices);
     }
-    if (const int version = reader.integer("version"); version != format_version) {
+    if (const int version = reader.integer("version"); version != version_of_choices) {
         reader.complain("version", "is " + std::to_string(version) + ", must be " +
-                                       std::to_string(format_version));
+                                       std::to_string(version_of_choices));
     }
     std::vector<LearnedSetup> setups;
-    for (JsonReader& setup : reader.objects("setups")) { setups.push_back(read_setup(setup)); }
+    for (JsonReader& setup : reader.objects("setups")) {
+        setups.push_back(read_learned_setup(setup));
+    }
     reader.expect_no_more();
     return setups;
 }
 
 std::string to_json_text(const std::vector<LearnedSetup>& setups) {
-    ordered_json all = {
-        {"format", format_name}, {"version", format_version}, {"setups", ordered_json::array()}};
+    ordered_json all = {{"format", format_of_choices},
+                        {"version", version_of_choices},
+                        {"setups", ordered_json::array()}};
     for (const LearnedSetup& setup : setups) {
         const Fingerprint& machine = setup.machine;
         ordered_json one = {{"mpi", machine.mpi},

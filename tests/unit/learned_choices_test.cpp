@@ -7,6 +7,8 @@ namespace nodeaware::tuning {
 
 namespace {
 
+using Setups = std::vector<LearnedSetup>;
+
 Fingerprint machine(int nodes) {
     Fingerprint machine;
     machine.mpi = "Open MPI";
@@ -30,13 +32,13 @@ std::string complaint(const std::string& text) {
 } // namespace
 
 TEST(LearnedChoices, AreReadAsTheyWereWritten) {
-    const std::vector<LearnedSetup> setups = {{machine(2), {varying, small}}, {machine(3), {}}};
+    const Setups setups = {{machine(2), {varying, small}}, {machine(3), {}}};
     EXPECT_EQ(parse_learned(to_json_text(setups), "file"), setups);
-    EXPECT_EQ(parse_learned(to_json_text({}), "file"), std::vector<LearnedSetup>());
+    EXPECT_EQ(parse_learned(to_json_text(Setups()), "file"), Setups());
 }
 
 TEST(LearnedChoices, ReplaceThoseForTheSameCalls) {
-    std::vector<LearnedSetup> setups;
+    Setups setups;
     merge(setups, machine(2), {varying});
     merge(setups, machine(3), {varying});
     LearnedChoice later = varying;
@@ -48,7 +50,7 @@ TEST(LearnedChoices, ReplaceThoseForTheSameCalls) {
 }
 
 TEST(LearnedChoices, WhatIsWrongIsNamed) {
-    const std::string good = to_json_text({{machine(2), {varying}}});
+    const std::string good = to_json_text(Setups{{machine(2), {varying}}});
     const auto with = [&](const std::string& old, const std::string& text) {
         std::string changed = good;
         changed.replace(changed.find(old), old.size(), text);
