@@ -2,9 +2,9 @@
 
 #include "tuning/model_table.hpp"
 
-#include <compare>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace nodeaware::tuning {
@@ -16,7 +16,13 @@ struct ChoiceKey {
     int nodes = 0;
     int ranks_per_node = 0; ///< on the node with most of them
     int size_class = 0;     ///< bits of the size of each block in bytes; 0: not all are of one size
-    auto operator<=>(const ChoiceKey&) const = default;
+    bool operator==(const ChoiceKey&) const = default;
+    bool operator<(const ChoiceKey& other) const { return parts() < other.parts(); }
+
+  private:
+    std::tuple<const std::string&, int, int, int, int> parts() const {
+        return {operation, ranks, nodes, ranks_per_node, size_class};
+    }
 };
 
 /// What was measured to be fastest for them.
