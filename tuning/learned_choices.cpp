@@ -49,6 +49,25 @@ ordered_json to_json(const LearnedChoice& choice) {
 
 } // namespace
 
+void MeasuredChoices::add(const void* source, const LearnedChoice& choice) {
+    const auto [found, is_new] = measured_.try_emplace(choice.key, Measured{source, choice, false});
+    Measured& known = found->second;
+    if (is_new || known.is_ambiguous) { return; }
+    if (known.source == source) {
+        known.choice = choice;
+    } else {
+        known.is_ambiguous = known.choice.candidate != choice.candidate;
+    }
+}
+
+std::vector<LearnedChoice> MeasuredChoices::choices() const {
+    std::vector<LearnedChoice> choices;
+    for (const auto& [key, measured] : measured_) {
+        if (!measured.is_ambiguous) { choices.push_back(measured.choice); }
+    }
+    return choices;
+}
+
 std::vector<LearnedSetup> parse_learned(std::string_view text, const std::string& origin) {
     json parsed;
     try {

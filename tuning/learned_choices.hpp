@@ -2,6 +2,7 @@
 
 #include "tuning/model_table.hpp"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -38,6 +39,23 @@ struct LearnedSetup {
     Fingerprint machine; ///< without processors of a socket, GPUs and date
     std::vector<LearnedChoice> choices;
     bool operator==(const LearnedSetup&) const = default;
+};
+
+/// What one run finds. Where several communicators differ, the calls on them are not alike, and
+/// none of their choices is kept.
+class MeasuredChoices {
+  public:
+    /// `source` tells the communicators apart: a later choice of the same one replaces its first.
+    void add(const void* source, const LearnedChoice& choice);
+    std::vector<LearnedChoice> choices() const;
+
+  private:
+    struct Measured {
+        const void* source;
+        LearnedChoice choice;
+        bool is_ambiguous;
+    };
+    std::map<ChoiceKey, Measured> measured_;
 };
 
 /// The setups of a file with learned choices. Throws TableError, "ORIGIN: KEY: what is wrong, what

@@ -109,8 +109,9 @@ std::optional<size_t> learned_candidate(const InnerCommunicator& inner, Operatio
 void keep_choice(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
                  const tuning::Learner& learner) {
     if (const auto seconds = learner.best_measured()) {
-        library->learned.learn(key_of(inner, operation, uniform_bytes),
-                               std::string(candidate_names()[learner.best()]), *seconds);
+        library->learned.learn(&learner,
+                               {key_of(inner, operation, uniform_bytes),
+                                std::string(candidate_names()[learner.best()]), *seconds});
     }
 }
 

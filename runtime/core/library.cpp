@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <exception>
+#include <unistd.h>
 
 namespace nodeaware {
 
@@ -61,7 +62,7 @@ void write_learned(const LearnedChoices& learned) {
     try {
         const auto text = learned.text();
         if (!text) { return; }
-        const int error = report::write_file(learned.path(), *text, 0);
+        const int error = report::write_file(learned.path(), *text, getpid());
         if (error == 0) { return; }
         log(LogLevel::warn, "NODEAWARE_TUNING: {}: {}", learned.path(), std::strerror(error));
     } catch (const std::exception& failure) { // the file is not what it was, or there is no memory

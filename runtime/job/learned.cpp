@@ -6,8 +6,6 @@
 #include "tuning/text_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -40,6 +38,11 @@ bool is_usable(const LearnedChoice& choice) {
     return choice.candidate == "native" || find_strategy(choice.candidate) != nullptr;
 }
 
+std::string described(const tuning::Fingerprint& machine) {
+    return "library " + machine.library_version + " with " + machine.mpi + " " +
+           machine.mpi_version + " on " + machine.host_model;
+}
+
 /// As this job, but for versions or processors: it would be taken for what holds here.
 bool is_stale(const tuning::Fingerprint& known, const tuning::Fingerprint& job) {
     return known != job && known.mpi == job.mpi && known.nodes == job.nodes &&
@@ -48,48 +51,39 @@ bool is_stale(const tuning::Fingerprint& known, const tuning::Fingerprint& job) 
 
 } // namespace
 
-/// On rank 0.
-void LearnedChoices::read(const World& world, std::string& complaint) {
+/// On rank 0: what is known, as text.
+std::string LearnedChoices::read(const World& world) {
     path_ = std::filesystem::absolute(world.options.tuning).string();
     machine_ = machine_of(world);
-    try {
-        for (const LearnedSetup& setup : setups_in(path_)) {
-            if (is_stale(setup.machine, machine_)) {
-                log(LogLevel::warn,
-                    "NODEAWARE_TUNING: {}: what library {} with {} {} on {} learned is not used: "
-                    "{}",
-                    path_, setup.machine.library_version, setup.machine.mpi,
-                    setup.machine.mpi_version, setup.machine.host_model,
-                    "this is library " + machine_.library_version + " with " + machine_.mpi + " " +
-                        machine_.mpi_version + " on " + machine_.host_model);
-            }
-            if (setup.machine != machine_) { continue; }
-            for (const LearnedChoice& choice : setup.choices) {
-                if (is_usable(choice)) { known_[choice.key] = choice.candidate; }
-            }
+    LearnedSetup known{machine_, {}};
+    for (LearnedSetup& setup : setups_in(path_)) {
+        if (is_stale(setup.machine, machine_)) {
+            log(LogLevel::warn, "NODEAWARE_TUNING: {}: not used is what {} learned; this is {}",
+                path_, described(setup.machine), described(machine_));
         }
-    } catch (const std::exception& error) { // also of the file system
-        complaint = std::string("NODEAWARE_TUNING: ") + error.what();
-        known_.clear();
-        path_.clear(); // it is not replaced by what it is not
+        if (setup.machine == machine_) { known.choices = std::move(setup.choices); }
     }
+    std::erase_if(known.choices, [](const auto& choice) { return !is_usable(choice); });
+    return known.choices.empty() ? "" : tuning::to_json_text({known});
 }
 
+/// The others wait for rank 0, whatever it meets.
 LearnedChoices::LearnedChoices(const World& world) {
     if (world.options.tuning.empty()) { return; }
     std::string complaint = "rank 0 does not accept what NODEAWARE_TUNING names";
     std::string text;
-    bool is_refused = false;
+    int size = 0;
     if (world.rank == 0) {
-        complaint.clear();
-        read(world, complaint);
-        is_refused = !complaint.empty() && world.options.strict;
-        if (!complaint.empty() && !is_refused) { write_log(LogLevel::warn, complaint); }
-        LearnedSetup known{machine_, {}};
-        for (const auto& [key, candidate] : known_) { known.choices.push_back({key, candidate}); }
-        if (!known_.empty()) { text = tuning::to_json_text({known}); }
+        try {
+            text = read(world);
+            size = static_cast<int>(text.size());
+        } catch (const std::exception& error) {
+            path_.clear(); // it is not replaced by what it is not
+            complaint = std::string("NODEAWARE_TUNING: ") + error.what();
+            if (!world.options.strict) { write_log(LogLevel::warn, complaint); }
+            size = world.options.strict ? -1 : 0;
+        }
     }
-    int size = is_refused ? -1 : static_cast<int>(text.size());
     MPI_CALL(Bcast, &size, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (size < 0) { throw BadSettings(complaint); }
     if (size == 0) { return; }
@@ -105,18 +99,17 @@ const std::string* LearnedChoices::find(const tuning::ChoiceKey& key) const {
     return found == known_.end() ? nullptr : &found->second;
 }
 
-void LearnedChoices::learn(const tuning::ChoiceKey& key, std::string candidate, double seconds) {
+void LearnedChoices::learn(const void* source, const LearnedChoice& choice) {
     if (path_.empty()) { return; }
     const std::lock_guard lock(mutex_);
-    learned_[key] = {key, std::move(candidate), seconds};
+    measured_.add(source, choice);
 }
 
 std::optional<std::string> LearnedChoices::text() const {
-    if (path_.empty() || learned_.empty()) { return std::nullopt; }
+    const std::vector<LearnedChoice> choices = measured_.choices();
+    if (path_.empty() || choices.empty()) { return std::nullopt; }
     std::vector<LearnedSetup> setups = setups_in(path_);
     std::erase_if(setups, [&](const auto& setup) { return is_stale(setup.machine, machine_); });
-    std::vector<LearnedChoice> choices;
-    for (const auto& [key, choice] : learned_) { choices.push_back(choice); }
     tuning::merge(setups, machine_, choices);
     return tuning::to_json_text(setups);
 }

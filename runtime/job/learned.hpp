@@ -21,8 +21,8 @@ class LearnedChoices {
 
     /// Of runs before: nullptr where nothing is known. All ranks get the same answer.
     const std::string* find(const tuning::ChoiceKey& key) const;
-    /// Measured now. Threads may call this at the same time.
-    void learn(const tuning::ChoiceKey& key, std::string candidate, double seconds);
+    /// Measured now; `source` as of MeasuredChoices. Threads may call this at the same time.
+    void learn(const void* source, const tuning::LearnedChoice& choice);
 
     /// What the file is to hold: what it does now, and what this rank has learned. Nothing if that
     /// is nothing, or there is to be no file.
@@ -30,13 +30,13 @@ class LearnedChoices {
     const std::string& path() const { return path_; } ///< empty: no file
 
   private:
-    void read(const World& world, std::string& complaint);
+    std::string read(const World& world);
 
     std::string path_; ///< on rank 0
     tuning::Fingerprint machine_;
     std::map<tuning::ChoiceKey, std::string> known_;
     std::mutex mutex_;
-    std::map<tuning::ChoiceKey, tuning::LearnedChoice> learned_;
+    tuning::MeasuredChoices measured_;
 };
 
 } // namespace nodeaware

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <new>
 #include <set>
 #include <utility>
@@ -161,21 +162,27 @@ void Mailboxes::remove(Name name) { addressees_.erase(name); }
 /// Cells that were granted are looked after as long as anybody here may find something in them:
 /// where all has been given back, waiting is MPI's again.
 bool Mailboxes::is_busy() const {
-    return is_closing_ || looks_after_unsent_ || expecting_ > 0 || mates_.anybody_takes_part() ||
-           !outgoing_.empty() || (incoming_cells_.granted() > 0 && mates_.anybody_expects());
+    return is_closing_ || failed_look_ != nullptr || looks_after_unsent_ || expecting_ > 0 ||
+           mates_.anybody_takes_part() || !outgoing_.empty() ||
+           (incoming_cells_.granted() > 0 && mates_.anybody_expects());
 }
 
 void Mailboxes::receive_some() {
+    tell_of_failed_look();
     look();
     look_at_mpi();
 }
 
+/// Whatever fails concerns messages of others: the next look that may fail tells of it.
 void Mailboxes::look_for_cells() noexcept {
-    if (lacks_cells_at_ != looks_) { return; }
+    if (lacks_cells_at_ != looks_ || is_closed_) { return; }
     try {
         receive_some();
-    } catch (const MpiError&) { // left to the next look
-    } catch (const std::bad_alloc&) {}
+    } catch (...) { failed_look_ = std::current_exception(); }
+}
+
+void Mailboxes::tell_of_failed_look() {
+    if (failed_look_ != nullptr) { std::rethrow_exception(std::exchange(failed_look_, nullptr)); }
 }
 
 void Mailboxes::look_at_mpi() {
@@ -185,6 +192,7 @@ void Mailboxes::look_at_mpi() {
 
 /// What is complete leaves before a look at MPI, which may take long.
 void Mailboxes::advance() {
+    tell_of_failed_look();
     look();
     close_ready();
     forget_sent();

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <span>
@@ -287,6 +288,7 @@ class Mailboxes : public WorkSource {
     void looks_no_more();
     void is_back();
     void look_at_mpi();
+    void tell_of_failed_look();
     void barrier(Progress& progress);
     void receive_the_rest(Progress& progress);
     bool has_landed(Kept& kept);
@@ -340,6 +342,7 @@ class Mailboxes : public WorkSource {
     int expecting_ = 0;
     uint64_t looks_ = 0;
     uint64_t lacks_cells_at_ = ~uint64_t{0}; ///< looks; it had none left for some node
+    std::exception_ptr failed_look_;         ///< that could not tell of it
     double waiting_since_ = 0;               ///< 0: does not wait
     bool is_away_ = false;            ///< in MPI since it left the library, as far as others know
     bool has_looked_in_vain_ = false; ///< and has put nothing in since

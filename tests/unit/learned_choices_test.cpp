@@ -49,6 +49,24 @@ TEST(LearnedChoices, ReplaceThoseForTheSameCalls) {
     EXPECT_EQ(setups[1].choices, std::vector<LearnedChoice>{varying});
 }
 
+TEST(LearnedChoices, OfCommunicatorsThatDifferAreNotKept) {
+    const int one = 0;
+    const int other = 0;
+    LearnedChoice split = varying;
+    split.candidate = "split";
+    MeasuredChoices measured;
+    measured.add(&one, split);
+    measured.add(&one, varying); // it has learned more
+    measured.add(&other, varying);
+    measured.add(&one, small);
+    EXPECT_EQ(measured.choices().size(), 2U);
+    measured.add(&other, split);
+    EXPECT_EQ(measured.choices(), std::vector<LearnedChoice>{small});
+    measured.add(&other, varying); // and so it stays
+    measured.add(&one, varying);
+    EXPECT_EQ(measured.choices(), std::vector<LearnedChoice>{small});
+}
+
 TEST(LearnedChoices, WhatIsWrongIsNamed) {
     const std::string good = to_json_text(Setups{{machine(2), {varying}}});
     const auto with = [&](const std::string& old, const std::string& text) {
