@@ -315,7 +315,7 @@ std::string to_json_text(const ModelTable& table) {
                                  {"flag_latency", table.shared_memory->flag_latency}};
     }
     if (table.network) { json["network"] = to_json(*table.network); }
-    return json.dump(2) + "\n";
+    return json.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 ModelTable read_table(const std::string& path) { return parse_table(read_file(path), path); }

@@ -43,6 +43,13 @@ template <class Is> bool may_be(const std::string& path, Is is) {
     } catch (const TableError&) { return true; }
 }
 
+/// Of one of the kind of host that this is, or of any.
+bool is_of_host(const std::string& path, const Fingerprint& here) {
+    return may_be(path, [&](const Fingerprint& table) {
+        return table.host_model.empty() || table.host_model == here.host_model;
+    });
+}
+
 } // namespace
 
 std::string user_table_folder(const char* xdg_config_home, const char* home) {
@@ -65,29 +72,29 @@ std::vector<std::string> table_names(const Fingerprint& here) {
 }
 
 std::string find_table_of(const Fingerprint& here, const std::vector<std::string>& folders) {
+    std::string of_other_host; // better than none
+    const auto is_of_mpi = [&](const Fingerprint& table) {
+        return table.mpi.empty() || table.mpi == here.mpi;
+    };
     for (const std::string& folder : folders) {
         if (folder.empty()) { continue; }
-        for (const std::string& name : table_names(here)) {
+        std::vector<std::string> names = table_names(here);
+        names.emplace_back(old_name);
+        for (const std::string& name : names) {
             std::string path = in_folder(folder, name);
-            if (is_there(path)) { return path; }
+            if (!is_there(path) || (name == old_name && !may_be(path, is_of_mpi))) { continue; }
+            if (is_of_host(path, here)) { return path; }
+            if (of_other_host.empty()) { of_other_host = path; }
         }
-        std::string old = in_folder(folder, old_name);
-        const auto suits = [&](const Fingerprint& table) {
-            return table.mpi.empty() || table.mpi == here.mpi;
-        };
-        if (is_there(old) && may_be(old, suits)) { return old; }
     }
-    return "";
+    return of_other_host;
 }
 
 std::string path_of_new_table(const Fingerprint& here, const std::string& folder) {
     const std::vector<std::string> names = table_names(here);
     if (names.empty()) { return in_folder(folder, old_name); }
     std::string usual = in_folder(folder, names.back());
-    const auto suits = [&](const Fingerprint& table) {
-        return table.host_model.empty() || table.host_model == here.host_model;
-    };
-    return is_there(usual) && !may_be(usual, suits) ? in_folder(folder, names.front()) : usual;
+    return is_there(usual) && !is_of_host(usual, here) ? in_folder(folder, names.front()) : usual;
 }
 
 } // namespace nodeaware::tuning

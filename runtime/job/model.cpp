@@ -15,21 +15,23 @@
 #include <fstream>
 #include <set>
 #include <string_view>
+#include <sys/utsname.h>
 #include <type_traits>
 
 namespace nodeaware {
 
 namespace {
 
+/// The processor, or, where the system does not tell, its architecture.
 std::string host_model() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
         const size_t colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos) {
-            return line.substr(colon + 2);
-        }
+        const bool is_model = line.starts_with("model name") || line.starts_with("cpu\t"); // POWER
+        if (is_model && colon != std::string::npos) { return line.substr(colon + 2); }
     }
-    return "";
+    utsname system{};
+    return uname(&system) == 0 ? system.machine : "";
 }
 
 /// "Open MPI" and "4.1.4" of "Open MPI v4.1.4, package: ...", or "MPICH" and "4.0.2" of
@@ -69,14 +71,15 @@ std::string own_file() {
     return found == nullptr ? "" : found;
 }
 
-/// PREFIX/etc/nodeaware; empty where this is not installed.
+/// PREFIX/etc/nodeaware, of a package /etc/nodeaware; empty where this is not installed.
 std::string tables_of_installation() {
     const std::string file = own_file();
     const std::string folder = file.substr(0, file.find_last_of('/') + 1);
     for (const std::string_view inside :
          {"/" NODEAWARE_LIBRARY_FOLDER "/", "/" NODEAWARE_PROGRAM_FOLDER "/"}) {
         if (folder.ends_with(inside)) {
-            return folder.substr(0, folder.size() - inside.size()) + "/etc/nodeaware";
+            const std::string prefix = folder.substr(0, folder.size() - inside.size());
+            return (prefix == "/usr" ? "" : prefix) + "/etc/nodeaware";
         }
     }
     return "";

@@ -189,6 +189,25 @@ TEST_F(Launching, OtherPreloadedLibrariesStay) {
                               "env LD_PRELOAD=/l/n.so:/x/tool.so app"));
 }
 
+TEST_F(Launching, OtherPreloadedLibrariesStayHoweverALauncherIsToldOfThem) {
+    for (const std::string launcher : {"mpiexec -genv LD_PRELOAD /y/a.so -n 2",
+                                       "srun --export=ALL,LD_PRELOAD=/y/a.so,X=1 -n 2"}) {
+        const Words words = words_of(launcher + " app");
+        EXPECT_EQ(with_preload(words, understand(words), {"/l/n.so", {}}),
+                  words_of(launcher + " env LD_PRELOAD=/l/n.so:/y/a.so app"));
+    }
+}
+
+/// env would take it for a setting.
+TEST_F(Launching, AProgramMayHaveAnEqualsSignInItsPath) {
+    fs::create_directory("n=4");
+    add_program("n=4/app");
+    const Words words = words_of("mpirun -n 2 ./n=4/app x");
+    EXPECT_EQ(with_preload(words, understand(words), {"/l/n.so", {}}),
+              words_of("mpirun -n 2 env LD_PRELOAD=/l/n.so nice -n 0 ./n=4/app x"));
+    EXPECT_THROW(understand({"-n", "4", "app"}), LaunchError);
+}
+
 TEST_F(Launching, TheUserMaySayWhichMpi) {
     EXPECT_EQ(understand({"srun", "app"}, MpiFlavor::mpich).flavor, MpiFlavor::mpich);
     EXPECT_EQ(understand({"mpirun", "app"}, MpiFlavor::mpich).flavor, MpiFlavor::mpich);

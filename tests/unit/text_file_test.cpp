@@ -8,10 +8,13 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <grp.h>
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -84,14 +87,63 @@ TEST_F(TextFile, KeepsPermissions) {
     EXPECT_EQ(status_of(at("file")).st_gid, 12345U);
 }
 
+template <class Work> bool is_true_in_child(Work work) {
+    const pid_t child = fork();
+    if (child == 0) { _exit(work() ? 0 : 1); }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/// Of who may not write everything.
+bool gives_up_rights() {
+    constexpr uid_t nobody = 65534;
+    return geteuid() != 0 ||
+           (setgroups(0, nullptr) == 0 && setgid(nobody) == 0 && setuid(nobody) == 0);
+}
+
 TEST_F(TextFile, IsNotReplacedWhereItIsReadOnly) {
-    if (geteuid() == 0) { GTEST_SKIP() << "root may write everything"; }
     write_text_file(at("file"), "old");
-    ASSERT_EQ(chmod(at("file").c_str(), 0400), 0);
-    EXPECT_EQ(complaint_of_writing(at("file")),
-              at("file") + ": cannot be written: Permission denied");
-    EXPECT_EQ(complaint_of_file(at("file")), at("file") + ": cannot be written: Permission denied");
+    ASSERT_EQ(chmod(at("file").c_str(), 0444), 0);
+    fs::permissions(fs::path(at("file")).parent_path(), fs::perms::all);
+    const std::string denied = at("file") + ": cannot be written: Permission denied";
+    EXPECT_TRUE(is_true_in_child([&] {
+        return gives_up_rights() && complaint_of_writing(at("file")) == denied &&
+               complaint_of_file(at("file")) == denied;
+    }));
     EXPECT_EQ(text_of(at("file")), "old");
+}
+
+TEST_F(TextFile, WhatItsGroupMayDoAnotherOneMayNot) {
+    write_text_file(at("file"), "old");
+    if (chown(at("file").c_str(), 12345, 12345) != 0) { GTEST_SKIP() << "not root"; }
+    ASSERT_EQ(chmod(at("file").c_str(), 0666), 0);
+    fs::permissions(fs::path(at("file")).parent_path(), fs::perms::all);
+    EXPECT_TRUE(is_true_in_child(
+        [&] { return gives_up_rights() && complaint_of_writing(at("file")).empty(); }));
+    EXPECT_EQ(status_of(at("file")).st_mode & 0777U, 0606U);
+}
+
+TEST_F(TextFile, BeyondALimitOfFilesIsAnError) {
+    write_text_file(at("file"), "old");
+    EXPECT_TRUE(is_true_in_child([&] {
+        const rlimit limit{0, 0};
+        return setrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+               complaint_of_writing(at("file")) ==
+                   at("file") + ": cannot be written: File too large";
+    }));
+    EXPECT_EQ(text_of(at("file")), "old");
+    EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TextFile, IsTheSameUnderEveryName) {
+    write_text_file(at("file"), "old");
+    fs::create_symlink("file", at("link"));
+    fs::create_symlink("new", at("other"));
+    EXPECT_TRUE(is_same_file(at("file"), at("link")));
+    EXPECT_TRUE(is_same_file(at("new"), at("other")));
+    EXPECT_TRUE(is_same_file("-", "/dev/stdout"));
+    EXPECT_FALSE(is_same_file(at("file"), at("new")));
+    EXPECT_FALSE(is_same_file(at("file"), "-"));
 }
 
 TEST_F(TextFile, BehindLinksIsReplacedAndTheLinksStay) {

@@ -82,6 +82,13 @@ TEST_F(UserTable, OfThisHostComesFirstAndThenTheUsers) {
     EXPECT_EQ(found(mpich), own("model-mpich-amd-epyc-7763-64-core-processor.json"));
 }
 
+TEST_F(UserTable, OfAnotherHostIsUsedWhereThereIsNoOther) {
+    write(own("model-mpich.json"), host("MPICH", "POWER9"));
+    EXPECT_EQ(found(mpich), own("model-mpich.json"));
+    write(shared("model-mpich.json"), mpich);
+    EXPECT_EQ(found(mpich), shared("model-mpich.json"));
+}
+
 TEST_F(UserTable, UnderItsOldNameIsUsedByItsMpiOnly) {
     write(own("model.json"), open_mpi);
     EXPECT_EQ(found(open_mpi), own("model.json"));

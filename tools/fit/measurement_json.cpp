@@ -108,7 +108,7 @@ std::string to_json_text(const Measurements& measurements) {
     for (const double latency : measurements.flag_latencies) {
         json["flag_latencies"].push_back(ordered_json::array({latency}));
     }
-    return json.dump(1) + "\n";
+    return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 Measurements measurements_from_json(std::string_view text, const std::string& origin) {

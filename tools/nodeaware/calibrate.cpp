@@ -11,7 +11,9 @@
 #include "tuning/user_table.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <map>
@@ -104,6 +106,13 @@ std::string complaint_of_output(const std::string& path) {
     return complaint_of_file(path);
 }
 
+/// Why what is there cannot be kept.
+std::string complaint_of_old(const std::string& path) {
+    if (!is_replaced(path) || access(path.c_str(), F_OK) != 0) { return ""; }
+    if (access(path.c_str(), R_OK) == 0) { return complaint_of_file(path + ".bak"); }
+    return path + ": cannot be read, and is not replaced: " + std::strerror(errno);
+}
+
 /// Where the table goes, and why it cannot.
 struct Output {
     std::string path;
@@ -126,8 +135,11 @@ Output output_of(const Arguments& arguments, const World& world) {
         output.path = path_of_new_table(fingerprint_of_process(), folder);
     }
     output.complaint = complaint_of_output(output.path);
-    if (output.complaint.empty() && !arguments.measurements.empty()) {
-        output.complaint = complaint_of_output(arguments.measurements);
+    if (output.complaint.empty()) { output.complaint = complaint_of_old(output.path); }
+    if (!output.complaint.empty() || arguments.measurements.empty()) { return output; }
+    output.complaint = complaint_of_output(arguments.measurements);
+    if (output.complaint.empty() && is_same_file(output.path, arguments.measurements)) {
+        output.complaint = arguments.measurements + ": expected another file than that of --output";
     }
     return output;
 }
@@ -166,10 +178,11 @@ void finish(const Arguments& arguments, const std::string& output, const FitResu
         lines.insert(lines.end(), calibration.notes.begin(), calibration.notes.end());
         for (const std::string& line : lines) { std::printf("%s\n", line.c_str()); }
     }
+    std::fflush(stdout); // what follows may end the job
+    write_table(result.table, output);
     if (!arguments.measurements.empty()) {
         write_text_file(arguments.measurements, to_json_text(measured));
     }
-    write_table(result.table, output);
     std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 

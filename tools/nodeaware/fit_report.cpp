@@ -85,7 +85,9 @@ void print_warnings(const FitResult& result) {
 
 void print_fit(const FitResult& result, bool as_json, const Comparison& comparison) {
     if (as_json) {
-        std::printf("%s\n", to_json(result, comparison).dump(2).c_str());
+        std::printf("%s\n", to_json(result, comparison)
+                                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                                .c_str());
         return;
     }
     print_lines(result);

@@ -91,8 +91,16 @@ std::optional<MpiFlavor> flavor_of(const std::vector<std::string>& command, cons
 std::optional<std::string> preloaded_by(const std::vector<std::string>& command, size_t begin,
                                         size_t end) {
     for (size_t at = end; at-- > begin;) {
-        if (command[at].starts_with(preload_variable)) {
-            return command[at].substr(preload_variable.size());
+        const std::string& word = command[at];
+        if (word.starts_with(preload_variable)) { return word.substr(preload_variable.size()); }
+        const bool is_of_hydra = word == "-genv" || word == "-env"; // in two words
+        if (is_of_hydra && at + 2 < end && command[at + 1] + "=" == preload_variable) {
+            return command[at + 2];
+        }
+        const size_t in_list = word.find("," + std::string(preload_variable)); // of Slurm
+        if (word.starts_with("--export=") && in_list != std::string::npos) {
+            const size_t value = in_list + 1 + preload_variable.size();
+            return word.substr(value, word.find(',', value) - value);
         }
     }
     return std::nullopt;
@@ -114,10 +122,14 @@ void append_preload(std::vector<std::string>& result, const std::vector<std::str
     for (const std::string& setting : preload.environment) {
         result.push_back(program.prefix + setting);
     }
-    if (preload.library.empty()) { return; }
-    const std::string others = preloaded_before(command, launch, program);
-    result.push_back(program.prefix + std::string(preload_variable) + preload.library +
-                     (others.empty() ? "" : ":" + others));
+    if (!preload.library.empty()) {
+        const std::string others = preloaded_before(command, launch, program);
+        result.push_back(program.prefix + std::string(preload_variable) + preload.library +
+                         (others.empty() ? "" : ":" + others));
+    }
+    // env would take it for a setting.
+    const bool has_equals = command[program.preload_at].find('=') != std::string::npos;
+    if (has_equals) { result.insert(result.end(), {"nice", "-n", "0"}); }
 }
 
 } // namespace
@@ -125,6 +137,9 @@ void append_preload(std::vector<std::string>& result, const std::vector<std::str
 Launch understand(const std::vector<std::string>& command, std::optional<MpiFlavor> wanted) {
     if (command.empty()) {
         throw LaunchError("no command to run, as in: nodeaware run [options] -- mpirun -n 4 ./app");
+    }
+    if (command.front().starts_with('-')) {
+        throw LaunchError(command.front() + ": expected a command, found an option");
     }
     const LaunchedProgram front = behind_tools(command, 0, 0, command.size());
     const Launcher* const launcher =

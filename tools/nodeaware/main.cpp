@@ -23,7 +23,7 @@ void require_command(const CLI::App& app, std::string_view word) {
         return;
     }
     const auto near = nodeaware::near_miss(word, names);
-    throw std::runtime_error("no command " + std::string(word) +
+    throw std::runtime_error("no command \"" + std::string(word) + "\"" +
                              (near ? "; did you mean " + *near + "?" : "") +
                              "\nAll are in: nodeaware --help");
 }

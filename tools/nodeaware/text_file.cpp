@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -10,9 +11,11 @@
 #include <optional>
 #include <ostream>
 #include <poll.h>
+#include <pthread.h>
 #include <stdexcept>
 #include <streambuf>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -74,6 +77,24 @@ Target target_of(const std::string& name) {
     return target;
 }
 
+/// As write(), but beyond the limit of `ulimit -f`, too, it only fails.
+ssize_t write_within_limits(int descriptor, const char* bytes, size_t size) {
+    sigset_t too_large;
+    sigset_t before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    const bool is_blocked = pthread_sigmask(SIG_BLOCK, &too_large, &before) == 0;
+    const ssize_t written = write(descriptor, bytes, size);
+    const int error = errno;
+    if (is_blocked && written < 0 && error == EFBIG) {
+        constexpr timespec at_once = {};
+        sigtimedwait(&too_large, nullptr, &at_once);
+    }
+    if (is_blocked) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    errno = error;
+    return written;
+}
+
 /// Writes to a descriptor and remembers why it could not.
 class DescriptorBuffer : public std::streambuf {
   public:
@@ -93,7 +114,8 @@ class DescriptorBuffer : public std::streambuf {
   private:
     bool drain() {
         for (const char* next = pbase(); next < pptr() && error_ == 0;) {
-            const ssize_t written = write(descriptor_, next, static_cast<size_t>(pptr() - next));
+            const ssize_t written =
+                write_within_limits(descriptor_, next, static_cast<size_t>(pptr() - next));
             if (written > 0) {
                 next += written;
             } else if (written == 0) {
@@ -124,9 +146,7 @@ class Output {
             descriptor_ = fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0);
         } else if (target.is_regular) {
             refuse_read_only();
-            temporary_ = target.path + ".tmp." + std::to_string(getpid());
-            unlink(temporary_.c_str()); // of a process that was killed
-            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            open_temporary();
         } else {
             descriptor_ = open(target.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
         }
@@ -161,16 +181,34 @@ class Output {
         if (target_.old && access(target_.path.c_str(), W_OK) != 0) { target_.fail(errno); }
     }
 
+    /// Another host may have a process of this number, or one that was killed may have had it.
+    void open_temporary() {
+        const std::string name = target_.path + ".tmp." + std::to_string(getpid());
+        constexpr int most_tries = 100;
+        errno = EEXIST;
+        for (int i = 0; i < most_tries && descriptor_ < 0 && errno == EEXIST; ++i) {
+            temporary_ = i == 0 ? name : name + "." + std::to_string(i);
+            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        }
+    }
+
+    /// Who is not root cannot give files away, and no owner can who is unknown in a container.
+    bool give_to(uid_t user, gid_t group) const {
+        if (fchown(descriptor_, user, group) == 0) { return true; }
+        if (errno != EPERM && errno != EINVAL) { target_.fail(errno); }
+        return false;
+    }
+
     void keep_permissions() const {
         const struct stat& old = *target_.old;
         struct stat made {};
         if (fstat(descriptor_, &made) != 0) { target_.fail(errno); }
-        // Who is not root cannot give files away, and then owns what he has written.
-        if ((made.st_uid != old.st_uid || made.st_gid != old.st_gid) &&
-            fchown(descriptor_, old.st_uid, old.st_gid) != 0 && errno != EPERM) {
-            target_.fail(errno);
-        }
-        constexpr mode_t permissions = 0777;
+        constexpr auto same_user = static_cast<uid_t>(-1);
+        constexpr auto same_group = static_cast<gid_t>(-1);
+        const bool has_group = made.st_gid == old.st_gid || give_to(same_user, old.st_gid);
+        if (made.st_uid != old.st_uid) { give_to(old.st_uid, same_group); }
+        // What its group may do another one may not.
+        const mode_t permissions = has_group ? 0777 : 0707;
         if (fchmod(descriptor_, old.st_mode & permissions) != 0) { target_.fail(errno); }
     }
 
@@ -213,6 +251,17 @@ std::string complaint_of_file(const std::string& path) {
 }
 
 bool is_replaced(const std::string& path) { return target_of(path).is_replaced(); }
+
+bool is_same_file(const std::string& path, const std::string& other) {
+    const Target one = target_of(path);
+    const Target two = target_of(other);
+    if (one.descriptor >= 0 || two.descriptor >= 0) { return one.descriptor == two.descriptor; }
+    if (one.old && two.old) {
+        return one.old->st_dev == two.old->st_dev && one.old->st_ino == two.old->st_ino;
+    }
+    return std::filesystem::weakly_canonical(one.path) ==
+           std::filesystem::weakly_canonical(two.path);
+}
 
 bool is_standard_output(const std::string& path) {
     return target_of(path).descriptor == STDOUT_FILENO;

@@ -1,4 +1,5 @@
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/launch.hpp"
 #include "tools/nodeaware/place/formats.hpp"
 #include "tools/nodeaware/place/source.hpp"
 #include "tools/nodeaware/text_file.hpp"
@@ -6,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -57,6 +60,8 @@ void write_placement(const PlaceArguments& arguments, const Placement& placement
         hosts = read_hosts(arguments.hosts, nodes);
     } else if (arguments.format == Format::slurm) {
         for (size_t i = 0; i < nodes; ++i) { hosts.push_back("node" + std::to_string(i)); }
+        std::fprintf(stderr, "nodeaware: node0, node1, ... stand for the names of the hosts "
+                             "(--hosts)\n");
     }
     write_text_file(arguments.output, to_text(placement, arguments.format, hosts));
 }
@@ -71,12 +76,34 @@ void print_row(const char* what, uint64_t before, uint64_t after) {
     std::printf("\n");
 }
 
+std::string way_of(const Choice& choice) {
+    if (!choice.way.empty()) { return choice.way; }
+    if (choice.before.messages == 0) {
+        return "ranks stay where they are, for no messages pass between nodes";
+    }
+    return "ranks stay where they are, for no placement was found that saves " +
+           std::to_string(std::lround(100 * least_gain)) +
+           " % of the messages between nodes without more from the node that sends most";
+}
+
+bool is_even(const Placement& placement) {
+    std::map<int, int> ranks;
+    for (const int node : placement) { ++ranks[node]; }
+    return std::all_of(ranks.begin(), ranks.end(),
+                       [&](const auto& node) { return node.second == ranks.begin()->second; });
+}
+
+void print_use(const PlaceArguments& arguments, const Choice& choice) {
+    const std::string use = use_of(arguments.format, quoted({arguments.output}));
+    if (!use.empty()) { std::printf("\n%s\n", use.c_str()); }
+    if (arguments.format == Format::cray && !is_even(choice.placement)) {
+        std::printf("The job has to be started with as many ranks on each node as a line has.\n");
+    }
+}
+
 void print_choice(const PlaceArguments& arguments, const Source& source, const Choice& choice) {
     std::printf("%zu ranks on %zu nodes: %s\n\n", choice.placement.size(),
-                nodes_of(choice.placement),
-                choice.way.empty() ? "ranks stay where they are, for no placement was found that "
-                                     "saves 5 % of the messages between nodes"
-                                   : choice.way.c_str());
+                nodes_of(choice.placement), way_of(choice).c_str());
     std::printf("%-28s %15s %15s\n", "", "before", "after");
     print_row("messages between nodes", choice.before.messages, choice.after.messages);
     print_row("  most that a node sends", choice.before.worst_messages,
@@ -85,12 +112,7 @@ void print_choice(const PlaceArguments& arguments, const Source& source, const C
         print_row("bytes between nodes", choice.before.bytes, choice.after.bytes);
         print_row("  most that a node sends", choice.before.worst_bytes, choice.after.worst_bytes);
     }
-    if (arguments.output.empty()) { return; }
-    const std::string use = use_of(arguments.format, arguments.output);
-    if (!use.empty()) { std::printf("\n%s\n", use.c_str()); }
-    if (arguments.format == Format::slurm && arguments.hosts.empty()) {
-        std::printf("node0, node1, ... stand for the names of the hosts (--hosts)\n");
-    }
+    if (!arguments.output.empty()) { print_use(arguments, choice); }
 }
 
 ordered_json off_node_json(const OffNode& placed, bool has_bytes) {
@@ -118,15 +140,33 @@ void place_ranks(const PlaceArguments& arguments) {
         throw CLI::RequiredError("--grid, --matrix or --trace");
     }
     if (arguments.ppn.empty() && arguments.trace.empty()) { throw CLI::RequiredError("--ppn"); }
+    const bool has_hosts =
+        arguments.format == Format::slurm || arguments.format == Format::rankfile;
+    if (!arguments.hosts.empty() && !has_hosts) {
+        throw CLI::ValidationError("--hosts",
+                                   "only slurm and rankfile have names of hosts in them");
+    }
     const Source source = read_source(arguments);
     const Choice choice = choose_placement(source.graph, start_of(arguments, source), source.grid);
     if (!arguments.output.empty()) { write_placement(arguments, choice.placement); }
-    if (arguments.json) {
+    if (!arguments.output.empty() && is_standard_output(arguments.output)) {
+        // that has the placement alone
+    } else if (arguments.json) {
         print_json(choice_json(source, choice));
     } else {
         print_choice(arguments, source, choice);
     }
     if (!source.is_whole) { throw CLI::RuntimeError(1); }
+}
+
+/// An option whose value is one of some words.
+template <class Value>
+CLI::Option* add_choice(CLI::App& command, const char* name, Value& value, const char* doc,
+                        const std::map<std::string, Value>& values) {
+    std::vector<std::string> words;
+    for (const auto& [word, meaning] : values) { words.push_back(word); }
+    const auto set = [&value, values](const std::string& word) { value = values.at(word); };
+    return command.add_option_function<std::string>(name, set, doc)->check(CLI::IsMember(words));
 }
 
 void add_sources(CLI::App& command, PlaceArguments& arguments) {
@@ -142,13 +182,12 @@ void add_sources(CLI::App& command, PlaceArguments& arguments) {
                         "Who sends to whom: a MatrixMarket matrix with a row and a column for "
                         "each rank, such as `nodeaware export --matrix` writes")
             ->excludes(grid);
-    const std::map<std::string, ValuesOf> values = {
-        {"bytes", ValuesOf::bytes}, {"messages", ValuesOf::messages}, {"places", ValuesOf::places}};
-    command
-        .add_option("--matrix-of", arguments.values,
-                    "What its values are: bytes (default) of a message, or messages; places: they "
-                    "do not count, and each entry is a message")
-        ->transform(CLI::CheckedTransformer(values))
+    add_choice<ValuesOf>(command, "--matrix-of", arguments.values,
+                         "What its values are: bytes (default) of a message, or messages; places: "
+                         "they do not count, and each entry is a message, as without values",
+                         {{"bytes", ValuesOf::bytes},
+                          {"messages", ValuesOf::messages},
+                          {"places", ValuesOf::places}})
         ->option_text("QUANTITY")
         ->needs(matrix);
     command.add_option("--trace", arguments.trace, "The folder of a trace that tells it")
@@ -159,15 +198,13 @@ void add_sources(CLI::App& command, PlaceArguments& arguments) {
 void add_output(CLI::App& command, PlaceArguments& arguments) {
     CLI::Option* const output =
         command.add_option("--output", arguments.output, "Write the placement to this file");
-    const std::map<std::string, Format> formats = {{"map", Format::map},
-                                                   {"rankfile", Format::rankfile},
-                                                   {"slurm", Format::slurm},
-                                                   {"cray", Format::cray}};
-    command
-        .add_option("--format", arguments.format,
-                    "Of that file: map (default; lines RANK NODE), rankfile (Open MPI), slurm "
-                    "(SLURM_HOSTFILE) or cray (MPICH_RANK_ORDER)")
-        ->transform(CLI::CheckedTransformer(formats))
+    add_choice<Format>(command, "--format", arguments.format,
+                       "Of that file: map (default; lines RANK NODE), rankfile (Open MPI), slurm "
+                       "(SLURM_HOSTFILE) or cray (MPICH_RANK_ORDER)",
+                       {{"map", Format::map},
+                        {"rankfile", Format::rankfile},
+                        {"slurm", Format::slurm},
+                        {"cray", Format::cray}})
         ->option_text("FORMAT")
         ->needs(output);
     command
@@ -189,13 +226,10 @@ void add_place_command(CLI::App& app) {
         command->add_option("--ppn", arguments->ppn,
                             "Ranks per node, one number or several with commas between, which are "
                             "used in turn (default: the nodes of the trace)");
-    const std::map<std::string, Start> starts = {{"block", Start::block},
-                                                 {"cyclic", Start::cyclic}};
-    command
-        ->add_option("--start", arguments->start,
-                     "How ranks lie otherwise: block (default; one node after the other) or "
-                     "cyclic (dealt out one by one)")
-        ->transform(CLI::CheckedTransformer(starts))
+    add_choice<Start>(*command, "--start", arguments->start,
+                      "How ranks lie otherwise: block (default; one node after the other) or "
+                      "cyclic (dealt out one by one)",
+                      {{"block", Start::block}, {"cyclic", Start::cyclic}})
         ->option_text("START")
         ->needs(ppn);
     add_output(*command, *arguments);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -87,8 +88,14 @@ Source matrix_source(const std::string& path, ValuesOf values) {
     const bool counts_values = matrix.has_values && values != ValuesOf::places;
     std::vector<Sent> entries;
     entries.reserve(matrix.entries.size());
+    double all = 0;
     for (const bench::Matrix::Entry& entry : matrix.entries) {
         entries.push_back(sent_by(entry, counts_values, values, path));
+        if (counts_values) { all += entry.value; }
+    }
+    constexpr double most = 1e18; // of 64 bits, for gains are twice what is saved
+    if (all > most) {
+        throw std::runtime_error(path + ": expected values that add up to at most 1e18");
     }
     return {{static_cast<int>(matrix.rows), entries}, counts_values && values == ValuesOf::bytes};
 }
@@ -96,6 +103,12 @@ Source matrix_source(const std::string& path, ValuesOf values) {
 Source trace_source(const std::string& folder) {
     const tool::Trace trace = tool::read_trace(folder);
     tool::complain(trace);
+    const bool is_cut = std::any_of(trace.ranks.begin(), trace.ranks.end(),
+                                    [](const tool::RankTrace& rank) { return rank.is_cut; });
+    if (is_cut || !trace.is_complete) {
+        std::fprintf(stderr, "nodeaware: %s is of a part of the job: %s\n", folder.c_str(),
+                     is_cut ? "some of it had no room" : "it did not come to its end");
+    }
     if (trace.ranks.empty()) { throw tool::TraceError(folder + ": no rank can be read"); }
     const auto messages = tool::sent_rows(trace, tool::MatrixOf::messages, tool::Between::ranks);
     const auto bytes = tool::sent_rows(trace, tool::MatrixOf::bytes, tool::Between::ranks);
@@ -144,6 +157,7 @@ std::vector<std::string> read_hosts(const std::string& path, size_t nodes) {
         }
         hosts.push_back(host);
     }
+    if (file.bad()) { throw std::runtime_error(path + ": cannot be read"); }
     if (hosts.size() < nodes) {
         throw std::runtime_error(path + ": expected " + std::to_string(nodes) +
                                  " hosts, one a line, found " + std::to_string(hosts.size()));

@@ -95,15 +95,20 @@ class Shapes {
     }
 
     std::vector<Shape> best(size_t most) {
-        std::stable_sort(shapes_.begin(), shapes_.end(), [](const Shape& one, const Shape& other) {
-            return one.surface < other.surface;
-        });
-        if (shapes_.size() > most) { shapes_.resize(most); }
+        keep_best(most);
         return shapes_;
     }
 
   private:
     static constexpr size_t none = ~size_t{0};
+    static constexpr size_t most_kept = 4096; ///< grids of many dimensions have millions
+
+    void keep_best(size_t most) {
+        std::stable_sort(shapes_.begin(), shapes_.end(), [](const Shape& one, const Shape& other) {
+            return one.surface < other.surface;
+        });
+        if (shapes_.size() > most) { shapes_.resize(most); }
+    }
 
     /// Sizes in the dimensions from this one, but the one that the bar lies along.
     void extend(size_t dimension, int product, size_t along) {
@@ -137,6 +142,7 @@ class Shapes {
         shape.is_exact = shape.is_exact && divides;
         if (!divides) { shape.surface *= penalty; }
         shapes_.push_back(std::move(shape));
+        if (shapes_.size() >= most_kept) { keep_best(most_kept / 2); }
     }
 
     const std::vector<int>& dimensions_;
