@@ -18,8 +18,8 @@ std::string user_table_folder(const char* xdg_config_home, const char* home);
 std::vector<std::string> table_names(const Fingerprint& here);
 
 /// The table for the MPI and the host of `here` in the first of the folders that has one, else one
-/// of another kind of host; empty: none has. model.json, as tables were once called, is one if it does not say that it is of
-/// another MPI, or cannot be read: that is to be complained about.
+/// of another kind of host; empty: none has. model.json, as tables were once called, is one if it
+/// does not say that it is of another MPI, or cannot be read: that is to be complained about.
 std::string find_table_of(const Fingerprint& here, const std::vector<std::string>& folders);
 
 /// Where a table that was measured with `here` goes in `folder`: model-openmpi.json, unless that is
