@@ -130,6 +130,13 @@ abi::MPI_Comm to_communicator(const void* argument) {
     return to_handle(f2c, *static_cast<const Fint*>(argument));
 }
 
+void from_communicator(abi::MPI_Comm comm, void* argument) {
+    static constinit Next<Fint(abi::MPI_Comm)> c2f("MPI_Comm_c2f");
+    *static_cast<Fint*>(argument) = handles_are_pointers()
+                                        ? c2f.get()(comm)
+                                        : static_cast<Fint>(reinterpret_cast<intptr_t>(comm));
+}
+
 abi::MPI_Datatype to_datatype(Fint handle) {
     static constinit Next<abi::MPI_Datatype(Fint)> f2c("MPI_Type_f2c");
     return to_handle(f2c, handle);

@@ -39,6 +39,8 @@ void* to_buffer(void* argument);
 void* to_send_buffer(void* argument, bool* is_in_place);
 /// The address of one or several statuses in C, which have the same layout in both languages.
 abi::MPI_Status* to_status(void* argument);
+/// Where Fortran wants it.
+void from_communicator(abi::MPI_Comm comm, void* argument);
 /// Tells the core of a new communicator. Returns what the call is to return.
 int announce_created(const abi::Core& core, const void* parent, void* communicator);
 

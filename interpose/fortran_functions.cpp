@@ -97,6 +97,39 @@ void around_creation(void* const (&arguments)[count], Fint& error, Binding bindi
     error = announce_created(*core, arguments[0], arguments[count - 2]);
 }
 
+/// Whether the core has made the grid.
+bool make_grid(const abi::Core& core, void* const* arguments, Fint& error) {
+    const Inside inside;
+    const auto integers = [&](int i) { return static_cast<const Fint*>(arguments[i]); };
+    abi::MPI_Comm made = nullptr;
+    if (!core.make_grid(&error, to_communicator(arguments[0]), *integers(1), integers(2),
+                        integers(3), *integers(4), &made)) {
+        return false;
+    }
+    if (error == 0) { from_communicator(made, arguments[5]); }
+    return true;
+}
+
+template <FunctionName function, size_t count, class Call>
+void around_grid(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
+    const auto make = [&] {
+        const abi::Core* core = core_for(binding);
+        if (core == nullptr || !make_grid(*core, arguments, error)) { call(); }
+    };
+    around_creation<function>(arguments, error, binding, make);
+}
+
+template <class Call>
+void around_grid_map(void* const* arguments, Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    call();
+    if (core == nullptr || error != 0) { return; }
+    const Inside inside;
+    const auto integers = [&](int i) { return static_cast<const Fint*>(arguments[i]); };
+    error = core->map_grid(to_communicator(arguments[0]), *integers(1), integers(2), integers(3),
+                           static_cast<Fint*>(arguments[4]));
+}
+
 template <FunctionName function, class Call>
 void around_blocking(void* const* /*arguments*/, const Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
@@ -241,6 +274,10 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_fortran_meeting<"MPI_" #Name>)
 #define FORTRAN_CREATION(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_creation<"MPI_" #Name>)
+#define FORTRAN_GRID(Name, name, NAME, count, texts)                                               \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_grid<"MPI_" #Name>)
+#define FORTRAN_GRID_MAP(Name, name, NAME, count, texts)                                           \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_grid_map)
 #define FORTRAN_BLOCKING(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_blocking<"MPI_" #Name>)
 #define FORTRAN_COLLECTIVE(Name, name, NAME, count, texts)                                         \

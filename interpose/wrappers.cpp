@@ -145,7 +145,8 @@ template <size_t size> class PassedWords {
         return told.done(next.get()(A##count));                                                    \
     }
 
-#define CREATION(name, count)                                                                      \
+/// `make` is how the communicator is made.
+#define WRAP_CREATION(name, count, make)                                                           \
     EXPORTED int MPI_##name(W##count) {                                                            \
         static constinit Next<int(W##count)> next("MPI_" #name);                                   \
         if (next.get() == nullptr) { return no_mpi; }                                              \
@@ -155,11 +156,23 @@ template <size_t size> class PassedWords {
             const BlockingCall blocking(*core);                                                    \
             const MPI_Comm parent = communicator(first(A##count));                                 \
             const ToldCall told(*core, "MPI_" #name);                                              \
-            const int code = told.done(next.get()(A##count), &parent);                             \
+            const int code = told.done(make, &parent);                                             \
             if (code != 0) { core->not_created(); }                                                \
             return code;                                                                           \
         }();                                                                                       \
         return result != 0 ? result : announce_created(*core, first(A##count), last(A##count));    \
+    }
+
+#define CREATION(name, count) WRAP_CREATION(name, count, next.get()(A##count))
+#define GRID(name, count) WRAP_CREATION(name, count, make_grid(*core, next.get(), A##count))
+
+#define GRID_MAP(name, count)                                                                      \
+    EXPORTED int MPI_##name(W##count) {                                                            \
+        static constinit Next<int(W##count)> next("MPI_" #name);                                   \
+        if (next.get() == nullptr) { return no_mpi; }                                              \
+        const Core* core = active_core(__builtin_return_address(0));                               \
+        const int result = next.get()(A##count);                                                   \
+        return core == nullptr || result != 0 ? result : map_grid(*core, A##count);                \
     }
 
 #define BEGINNING(name, count)                                                                     \
@@ -187,6 +200,29 @@ namespace {
 int announce_created(const Core& core, Word parent, Word created) {
     const Inside inside;
     return core.created(communicator(parent), reinterpret_cast<MPI_Comm*>(created));
+}
+
+const int* integers(Word word) { return reinterpret_cast<const int*>(word); }
+
+template <class Function>
+int make_grid(const Core& core, Function* next, Word comm, Word dimensions, Word sizes,
+              Word periods, Word may_reorder, Word made) {
+    {
+        const Inside inside;
+        int result = 0;
+        if (core.make_grid(&result, communicator(comm), static_cast<int>(dimensions),
+                           integers(sizes), integers(periods), static_cast<int>(may_reorder),
+                           reinterpret_cast<MPI_Comm*>(made))) {
+            return result;
+        }
+    }
+    return next(comm, dimensions, sizes, periods, may_reorder, made);
+}
+
+int map_grid(const Core& core, Word comm, Word dimensions, Word sizes, Word periods, Word rank) {
+    const Inside inside;
+    return core.map_grid(communicator(comm), static_cast<int>(dimensions), integers(sizes),
+                         integers(periods), reinterpret_cast<int*>(rank));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/nonblocking.hpp"
+#include "runtime/core/communicator_calls.hpp"
 #include "runtime/core/ending.hpp"
 #include "runtime/core/exchange_hooks.hpp"
 #include "runtime/core/guarded.hpp"
@@ -27,6 +28,8 @@
 #include <utility>
 
 namespace nodeaware {
+
+using namespace communicator_calls;
 
 void count_native(int result) {
     LeftToMpi& left = left_to_mpi;
@@ -72,70 +75,9 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   exchange_arguments::allgatherv<Count, Offset>>;
 
-void before_blocking() {
-    guarded([&] { library->progress.before_blocking(); });
-}
-
 void memory_shared() {
     if (library->mailboxes != nullptr) { library->mailboxes->send_at_once(); }
     if (library->messages != nullptr) { library->messages->memory_shared(); }
-}
-
-void before_meeting() {
-    guarded([] {
-        if (library->messages != nullptr) { library->messages->before_meeting(); }
-    });
-    before_blocking(); // whatever has failed
-}
-
-int meeting(abi::MPI_Comm comm, int result) {
-    if (native(comm) == MPI_COMM_NULL || is_refused(result)) { return result; }
-    const int code = p2p::guarded(native(comm), [&] {
-        contexts::meeting(native(comm));
-        return MPI_SUCCESS;
-    });
-    return code == MPI_SUCCESS ? result : code;
-}
-
-int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
-    const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
-    if (made == MPI_COMM_NULL) { return MPI_SUCCESS; }
-    return p2p::guarded(native(parent), [&] {
-        if (library->messages != nullptr) { library->messages->created(native(parent), made); }
-        int topology = MPI_UNDEFINED;
-        MPI_CALL(Topo_test, made, &topology);
-        const bool is_of_use = topology != MPI_UNDEFINED && !library->world.options.observes;
-        if (is_of_use) { contexts::prepare(made); }
-        return MPI_SUCCESS;
-    });
-}
-
-void not_created() {
-    if (library->messages != nullptr) { library->messages->not_created(); }
-}
-
-void communicator_begun() { InnerCommunicator::communicator_begun(); }
-
-void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
-    try {
-        if (neighborhood) {
-            const Neighbors neighbors = find_neighbors(native(comm), Operation::neighbor_allgather);
-            *sends = static_cast<int>(neighbors.destinations.size());
-            *receives = static_cast<int>(neighbors.sources.size());
-            return;
-        }
-        int inter = 0;
-        MPI_CALL(Comm_test_inter, native(comm), &inter);
-        if (inter != 0) {
-            MPI_CALL(Comm_remote_size, native(comm), sends);
-        } else {
-            MPI_CALL(Comm_size, native(comm), sends);
-        }
-        *receives = *sends;
-    } catch (const MpiError&) {
-        *sends = 0;
-        *receives = 0;
-    }
 }
 
 /// From now on the preloaded part asks for what the job may need.
@@ -269,6 +211,8 @@ constexpr abi::Core core = {
     .meeting = meeting,
     .created = created,
     .not_created = not_created,
+    .make_grid = make_grid,
+    .map_grid = map_grid,
     .communicator_begun = communicator_begun,
     .requests = &activity.requests,
     .point_to_point = &activity.messages,

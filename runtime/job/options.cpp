@@ -1,10 +1,11 @@
+// Where the values of options come from.
+
 #include "runtime/job/options.hpp"
 
+#include "runtime/job/option_words.hpp"
 #include "tuning/text_file.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <sstream>
 
 extern char** environ;
@@ -13,263 +14,9 @@ namespace nodeaware {
 
 namespace {
 
+using namespace option_words;
+
 constexpr std::string_view prefix = "NODEAWARE_";
-
-std::string_view trimmed(std::string_view text) {
-    const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-    while (!text.empty() && is_space(text.front())) { text.remove_prefix(1); }
-    while (!text.empty() && is_space(text.back())) { text.remove_suffix(1); }
-    return text;
-}
-
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        const size_t end = text.find(separator);
-        parts.push_back(trimmed(text.substr(0, end)));
-        if (end == std::string_view::npos) { return parts; }
-        text.remove_prefix(end + 1);
-    }
-}
-
-std::string joined(const std::vector<std::string>& words) {
-    std::string text;
-    for (const auto& word : words) { text += (text.empty() ? "" : ", ") + word; }
-    return text;
-}
-
-/// "expected one of a, b, c" and, where a word was probably misspelt, what was meant.
-std::string expected_one_of(std::string_view word, const std::vector<std::string>& candidates) {
-    std::string text = "expected one of " + joined(candidates);
-    if (const auto near = near_miss(word, candidates)) { text += "; did you mean " + *near + "?"; }
-    return text;
-}
-
-template <class Value>
-Value pick(std::string_view word, const std::vector<std::pair<std::string, Value>>& values) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : values) {
-        if (name == word) { return value; }
-        names.push_back(name);
-    }
-    throw BadValue(expected_one_of(word, names));
-}
-
-bool parse_switch(std::string_view text) {
-    return pick<bool>(
-        text,
-        {{"0", false}, {"1", true}, {"no", false}, {"yes", true}, {"off", false}, {"on", true}});
-}
-
-uint64_t parse_positive_bytes(std::string_view text) {
-    const uint64_t bytes = parse_bytes(text);
-    if (bytes == 0) { throw BadValue("expected a number of bytes above 0"); }
-    return bytes;
-}
-
-double parse_seconds(std::string_view text) {
-    if (text == "auto") { return -1; }
-    double seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0)) {
-        throw BadValue("expected a number of seconds, or auto");
-    }
-    return seconds;
-}
-
-/// A word that is misspelt is not taken for a file.
-void parse_report(std::string_view text, Options& options) {
-    options.report_path.clear();
-    options.report_times = text != "counts";
-    if (text.find_first_of("/.") != std::string_view::npos) {
-        options.report = true;
-        options.report_path = text;
-        return;
-    }
-    options.report = pick<bool>(text, {{"0", false},
-                                       {"1", true},
-                                       {"counts", true},
-                                       {"no", false},
-                                       {"yes", true},
-                                       {"off", false},
-                                       {"on", true},
-                                       {"a path with / or .", true}});
-}
-
-void parse_ppn(std::string_view text, Options& options) {
-    constexpr std::string_view cyclic = "cyclic:";
-    options.ppn.clear();
-    options.ppn_is_cyclic = text.starts_with(cyclic);
-    if (options.ppn_is_cyclic) { text.remove_prefix(cyclic.size()); }
-    if (text.empty() && !options.ppn_is_cyclic) { return; }
-    for (const std::string_view part : split_at(text, ',')) {
-        int size = 0;
-        const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-        if (error != std::errc() || end != part.data() + part.size() || size < 1) {
-            options.ppn.clear();
-            throw BadValue("expected ranks per virtual node, one number above 0 or several with "
-                           "commas between, perhaps after cyclic:");
-        }
-        options.ppn.push_back(size);
-    }
-}
-
-Choice parse_choice(std::string_view word) {
-    if (word == "auto") { return {}; }
-    if (word == "native") { return {Choice::Kind::native, nullptr}; }
-    if (const Strategy* strategy = find_strategy(word)) { return {Choice::Kind::fixed, strategy}; }
-    std::vector<std::string> names = {"auto", "native"};
-    for (const Strategy& strategy : strategies()) { names.emplace_back(strategy.name); }
-    throw BadValue(expected_one_of(word, names));
-}
-
-void parse_strategy(Options& options, std::string_view text) {
-    auto choices = options.strategy;
-    for (const std::string_view part : split_at(text, ',')) {
-        const size_t colon = part.find(':');
-        if (colon == std::string_view::npos) {
-            choices.fill(parse_choice(part));
-            continue;
-        }
-        const std::string_view name = trimmed(part.substr(0, colon));
-        const Choice choice = parse_choice(trimmed(part.substr(colon + 1)));
-        bool is_known = false;
-        for (size_t i = 0; i < operation_count; ++i) {
-            const bool is_meant = name == operation_names[i] ||
-                                  (name == "nonblocking" && is_nonblocking(Operation(i)));
-            if (is_meant) { choices[i] = choice; }
-            is_known = is_known || is_meant;
-        }
-        if (!is_known) {
-            std::vector<std::string> names(operation_names.begin(), operation_names.end());
-            names.emplace_back("nonblocking");
-            throw BadValue("unknown operation " + std::string(name) + ": " +
-                           expected_one_of(name, names));
-        }
-    }
-    options.strategy = choices;
-}
-
-std::vector<OptionRow> make_table() {
-    return {
-        {"DISABLE", "0, 1", "0", "1: leave every call to MPI.",
-         [](Options& o, std::string_view v) { o.disable = parse_switch(v); }},
-        {"STRATEGY",
-         "auto, native, standard, two_step, three_step, gathered, split, hybrid, model; or "
-         "OPERATION:STRATEGY,...",
-         "auto",
-         "How operations travel; `nodeaware info` lists strategies and operations, of which "
-         "`nonblocking` means several. For example `three_step` or "
-         "`alltoallv:split,nonblocking:native`.",
-         parse_strategy},
-        {"MESSAGE_CAP", "bytes, with suffix K, M or G if wanted", "60K",
-         "split and hybrid: largest message formed between two nodes; raised where it would give "
-         "more messages than the nodes have ranks.",
-         [](Options& o, std::string_view v) {
-             o.parameters.message_cap = parse_positive_bytes(v);
-         }},
-        {"DIRECT", "bytes", "64K", "hybrid: messages above this go straight to their destination.",
-         [](Options& o, std::string_view v) { o.parameters.direct_bytes = parse_bytes(v); }},
-        {"LOCAL_DIRECT", "bytes", "64K",
-         "Messages within a node above this go through MPI instead of the shared arena.",
-         [](Options& o, std::string_view v) { o.parameters.local_direct_bytes = parse_bytes(v); }},
-        {"ARENA", "bytes", "64M",
-         "Shared memory of one node for one operation on one communicator, used only as far as "
-         "needed; larger exchanges run in rounds.",
-         [](Options& o, std::string_view v) {
-             o.parameters.arena_bytes = parse_positive_bytes(v);
-         }},
-        {"BATCH_TIMEOUT", "auto, or seconds", "auto",
-         "How long a message of a learned batch, or of a nonblocking operation, waits for those of "
-         "other ranks that are to travel with it. auto: what the batch takes by MPI, at least some "
-         "twenty messages.",
-         [](Options& o, std::string_view v) { o.batch_timeout = parse_seconds(v); }},
-        {"DEVICE_AWARE", "auto, yes, no", "auto",
-         "Whether MPI takes memory of GPUs; if not, messages of it go by way of the host. auto: as "
-         "the MPI says of itself.",
-         [](Options& o, std::string_view v) {
-             o.device_aware = pick<DeviceAware>(v, {{"auto", DeviceAware::automatic},
-                                                    {"yes", DeviceAware::yes},
-                                                    {"no", DeviceAware::no}});
-         }},
-        {"DEVICE_COPY", "auto, md, dd", "auto",
-         "How large messages of GPUs get into what a node sends together. md: each rank copies its "
-         "own to the host. dd: up to four ranks that use the GPU copy parts of them, from memory "
-         "on it that they share. auto: dd where the model says that it is faster.",
-         [](Options& o, std::string_view v) {
-             o.parameters.device_copy = pick<DeviceCopy>(
-                 v,
-                 {{"auto", DeviceCopy::automatic}, {"md", DeviceCopy::md}, {"dd", DeviceCopy::dd}});
-         }},
-        {"DEVICE_SLAB", "bytes", "64M",
-         "dd: memory that a rank takes of a GPU for this, when it first needs it; what has no room "
-         "there goes by md.",
-         [](Options& o, std::string_view v) { o.parameters.device_slab_bytes = parse_bytes(v); }},
-        {"DEVICE_KERNELS", "auto, no", "auto",
-         "Whether memory of GPUs in many short pieces is copied by kernels. auto: where they pass "
-         "a trial; no: for programs whose own kernels wait for the end of an exchange.",
-         [](Options& o, std::string_view v) {
-             o.device_kernels = pick<bool>(v, {{"auto", true}, {"no", false}});
-         }},
-        {"MODEL", "a name, or a path", "",
-         "Table of what messages cost on this machine, which `auto` and `model` choose by: one "
-         "that `nodeaware calibrate` has written, or the name of a published one. Without it, the "
-         "one that was calibrated for this user and MPI, else an administrator's, else a common "
-         "cluster's.",
-         [](Options& o, std::string_view v) { o.model = v; }},
-        {"REGION", "node, socket, numa", "node", "Ranks that are treated as one node.",
-         [](Options& o, std::string_view v) {
-             o.region = pick<Region>(
-                 v, {{"node", Region::node}, {"socket", Region::socket}, {"numa", Region::numa}});
-         }},
-        {"PPN", "a number, or several with commas between; cyclic: before them", "",
-         "Pretend that nodes have this many ranks: cuts the ranks of a machine into virtual nodes "
-         "(3,1,4: sizes used in turn), or deals them out to these one by one (cyclic:3,1,4). For "
-         "tests on one machine.",
-         [](Options& o, std::string_view v) { parse_ppn(v, o); }},
-        {"LOG", "off, warn, info, debug", "warn",
-         "What to say, on stderr or in NODEAWARE_LOG_FILE.",
-         [](Options& o, std::string_view v) {
-             o.log = pick<LogLevel>(v, {{"off", LogLevel::off},
-                                        {"warn", LogLevel::warn},
-                                        {"info", LogLevel::info},
-                                        {"debug", LogLevel::debug}});
-         }},
-        {"LOG_FILE", "a path; %h host, %p process, %r rank, %j job", "",
-         "Where to say it; one file a rank if the path has %r or %p.",
-         [](Options& o, std::string_view v) { o.log_file = v; }},
-        {"REPORT", "0, 1, counts, or a path with / or .; %h host, %p process, %j job", "0",
-         "What was rerouted, what was not and why, and where the time went, on stderr (1) or in a "
-         "file (JSON if it ends in .json), by rank 0 at MPI_Finalize. counts: on stderr, without "
-         "times, which costs nothing.",
-         [](Options& o, std::string_view v) { parse_report(v, o); }},
-        {"SIGNALS", "0, 1", "0",
-         "1: write the report and the trace also where a signal ends the program.",
-         [](Options& o, std::string_view v) { o.signals = parse_switch(v); }},
-        {"TRACE", "a folder", "",
-         "Record there what the application communicates, for `nodeaware analyze`: one file a "
-         "rank, of bounded size.",
-         [](Options& o, std::string_view v) { o.trace = v; }},
-        {"MODE", "reroute, observe", "reroute",
-         "observe: leave every call to MPI as `NODEAWARE_DISABLE` does, but see it, for "
-         "NODEAWARE_TRACE and NODEAWARE_REPORT.",
-         [](Options& o, std::string_view v) {
-             o.observes = pick<bool>(v, {{"reroute", false}, {"observe", true}});
-         }},
-        {"TUNING", "a file", "",
-         "What is found to be fastest is kept there, and later runs need not measure it again.",
-         [](Options& o, std::string_view v) { o.tuning = v; }},
-        {"NVTX", "0, 1", "0",
-         "1: show profilers what is rerouted, and copies to and from GPUs, as ranges of NVTX.",
-         [](Options& o, std::string_view v) { o.nvtx = parse_switch(v); }},
-        {"CONFIG", "a path", "",
-         "File with lines OPTION = VALUE (without the prefix); the environment wins over it.",
-         [](Options&, std::string_view) {}},
-        {"STRICT", "0, 1", "0",
-         "1: a wrong setting, or a file that cannot be written, ends the job at MPI_Init.",
-         [](Options& o, std::string_view v) { o.strict = parse_switch(v); }},
-    };
-}
 
 /// Collects settings and complaints while the sources are read one after the other.
 class Reader {
@@ -349,11 +96,6 @@ Options::Options() {
     }
 }
 
-const std::vector<OptionRow>& option_table() {
-    static const std::vector<OptionRow> table = make_table();
-    return table;
-}
-
 ReadOptions read_options(const std::vector<std::string>& environment) {
     Reader reader;
     std::vector<std::pair<std::string_view, std::string_view>> ours;
@@ -378,22 +120,6 @@ std::vector<std::string> process_environment() {
         entries.emplace_back(*entry);
     }
     return entries;
-}
-
-uint64_t parse_bytes(std::string_view text) {
-    uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-    int shift = -1;
-    if (suffix.empty()) { shift = 0; }
-    if (suffix == "K" || suffix == "k") { shift = 10; }
-    if (suffix == "M" || suffix == "m") { shift = 20; }
-    if (suffix == "G" || suffix == "g") { shift = 30; }
-    if (error != std::errc() || shift < 0) {
-        throw BadValue("expected a number of bytes, with a suffix K, M or G if wanted");
-    }
-    if (number > (uint64_t{1} << 46) >> shift) { throw BadValue("expected at most 64 TiB"); }
-    return number << shift;
 }
 
 } // namespace nodeaware

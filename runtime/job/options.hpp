@@ -39,6 +39,7 @@ struct Options {
     Region region = Region::node;
     DeviceAware device_aware = DeviceAware::automatic;
     bool device_kernels = true; ///< copies of many short runs by kernels
+    bool reorders_grids = false;
     std::vector<int> ppn;       ///< sizes of virtual nodes, used in turn; empty: none
     bool ppn_is_cyclic = false; ///< ranks are dealt out to the virtual nodes one by one
     LogLevel log = LogLevel::warn;

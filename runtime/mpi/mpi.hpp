@@ -49,6 +49,7 @@
     X(Grequest_complete)                                                                           \
     X(Grequest_start)                                                                              \
     X(Group_free)                                                                                  \
+    X(Group_incl)                                                                                  \
     X(Group_translate_ranks)                                                                       \
     X(Ibsend)                                                                                      \
     X(Improbe)                                                                                     \

@@ -1,8 +1,8 @@
-#include "tools/nodeaware/place/bisection.hpp"
-#include "tools/nodeaware/place/choice.hpp"
+#include "strategies/placement/bisection.hpp"
+#include "strategies/placement/choice.hpp"
+#include "strategies/placement/swaps.hpp"
+#include "strategies/placement/tilings.hpp"
 #include "tools/nodeaware/place/formats.hpp"
-#include "tools/nodeaware/place/swaps.hpp"
-#include "tools/nodeaware/place/tilings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::map<int, int> ranks_by_node(const Placement& placement) {
 }
 
 Choice choose_for_grid(const std::vector<int>& dimensions, int ppn) {
-    const RankGraph graph = grid_graph(dimensions, false);
+    const RankGraph graph = grid_graph({dimensions, false});
     return choose_placement(graph, block_placement(node_sizes(graph.ranks(), {ppn})),
                             {dimensions, false});
 }
@@ -53,6 +53,7 @@ struct RandomJob {
     RankGraph graph{0, {}};
     Grid grid;
     Placement start;
+    Search search = Search::thorough;
 
     explicit RandomJob(uint64_t seed) {
         Random random(seed);
@@ -64,15 +65,16 @@ struct RandomJob {
         start = random() % 2 == 0 ? block_placement(sizes) : cyclic_placement(sizes);
         // Any other one as well.
         if (random() % 4 == 0) { std::shuffle(start.begin(), start.end(), random); }
+        if (random() % 4 == 0) { search = Search::boxes_alone; }
     }
 
   private:
     void draw_grid(Random& random) {
         for (int i = draw(random, 1, 4); i > 0; --i) {
             grid.dimensions.push_back(draw(random, 1, i > 2 ? 4 : 7));
+            grid.is_periodic.push_back(random() % 2 == 0);
         }
-        grid.is_periodic = random() % 2 == 0;
-        graph = grid_graph(grid.dimensions, grid.is_periodic);
+        graph = grid_graph(grid);
     }
 
     void draw_graph(Random& random) {
@@ -111,7 +113,7 @@ void expect_sums(const OffNode& told, const RankGraph& graph, const Placement& p
 
 /// Whether ranks are moved.
 bool expect_right_choice(const RandomJob& job) {
-    const Choice choice = choose_placement(job.graph, job.start, job.grid);
+    const Choice choice = choose_placement(job.graph, job.start, job.grid, job.search);
     EXPECT_EQ(choice.placement.size(), job.start.size());
     EXPECT_EQ(ranks_by_node(choice.placement), ranks_by_node(job.start));
     expect_sums(choice.before, job.graph, job.start);
@@ -166,17 +168,17 @@ TEST(Place, GridsThatNoBoxDividesAreImproved) {
 }
 
 TEST(Place, TheNeighboursOfAGridAreThoseAtItsFaces) {
-    const RankGraph open = grid_graph({3, 2}, false);
+    const RankGraph open = grid_graph({{3, 2}, false});
     ASSERT_EQ(open.peers(0).size(), 2U);
     EXPECT_EQ(open.peers(0)[0].rank, 1);
     EXPECT_EQ(open.peers(0)[1].rank, 2);
     EXPECT_EQ(open.peers(0)[1].sent, 1U);
     EXPECT_EQ(open.peers(0)[1].received, 1U);
-    const RankGraph closed = grid_graph({3, 2}, true);
+    const RankGraph closed = grid_graph({{3, 2}, true});
     ASSERT_EQ(closed.peers(0).size(), 3U);
     EXPECT_EQ(closed.peers(0)[0].sent, 2U); // the same neighbour on either side
     EXPECT_EQ(closed.peers(0)[2].rank, 4);
-    EXPECT_EQ(grid_graph({1}, true).peers(0).size(), 0U);
+    EXPECT_EQ(grid_graph({{1}, true}).peers(0).size(), 0U);
 }
 
 TEST(Place, RandomJobs) {
@@ -198,7 +200,7 @@ TEST(Place, EveryWayKeepsTheSizesOfNodes) {
         for (const auto& [node, ranks] : ranks_by_node(job.start)) { sizes.push_back(ranks); }
         const auto wanted = ranks_by_node(job.start);
         EXPECT_EQ(ranks_by_node(bisected(job.graph, sizes, job.start)), wanted) << seed;
-        for (const Tiling& tiling : tilings(job.grid.dimensions, job.grid.is_periodic, sizes, 20)) {
+        for (const Tiling& tiling : tilings(job.grid, sizes, 20)) {
             EXPECT_EQ(ranks_by_node(tiling.placement), wanted) << seed;
         }
         Placement swapped = job.start;

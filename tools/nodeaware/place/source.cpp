@@ -74,7 +74,8 @@ Source grid_source(const std::string& text, bool is_periodic) {
         ranks *= size;
         check_ranks("--grid", ranks);
     }
-    return {grid_graph(dimensions, is_periodic), false, {dimensions, is_periodic}};
+    const Grid grid(dimensions, is_periodic);
+    return {grid_graph(grid), false, grid};
 }
 
 Source matrix_source(const std::string& path, ValuesOf values) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/nodeaware/place/choice.hpp"
+#include "strategies/placement/choice.hpp"
 
 #include <string>
 #include <vector>

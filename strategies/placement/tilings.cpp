@@ -1,4 +1,4 @@
-#include "tools/nodeaware/place/tilings.hpp"
+#include "strategies/placement/tilings.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -83,13 +83,13 @@ class Shapes {
         double surface = 0; ///< about so many messages of a rank leave its node
     };
 
-    Shapes(const std::vector<int>& dimensions, bool is_periodic, const std::vector<int>& sizes)
-        : dimensions_(dimensions), is_periodic_(is_periodic), tile_(dimensions.size(), 1),
-          ppn_(*std::max_element(sizes.begin(), sizes.end())),
+    Shapes(const Grid& grid, const std::vector<int>& sizes)
+        : dimensions_(grid.dimensions), is_periodic_(grid.is_periodic),
+          tile_(grid.dimensions.size(), 1), ppn_(*std::max_element(sizes.begin(), sizes.end())),
           is_even_(std::all_of(sizes.begin(), sizes.end(), [&](int s) { return s == ppn_; })) {
         extend(0, 1, none);
-        for (size_t along = 0; along < dimensions.size(); ++along) {
-            tile_[along] = dimensions[along];
+        for (size_t along = 0; along < dimensions_.size(); ++along) {
+            tile_[along] = dimensions_[along];
             extend(0, 1, along);
         }
     }
@@ -135,7 +135,7 @@ class Shapes {
         for (size_t i = 0; i < tile_.size(); ++i) {
             divides = divides && (i == along || dimensions_[i] % tile_[i] == 0);
             const double length = i == along ? static_cast<double>(ppn_) / product : tile_[i];
-            const double cuts = dimensions_[i] / length - (is_periodic_ ? 0 : 1);
+            const double cuts = dimensions_[i] / length - (is_periodic_[i] ? 0 : 1);
             const bool is_cut = length < dimensions_[i];
             shape.surface += is_cut ? 2 * cuts / dimensions_[i] : 0;
         }
@@ -146,7 +146,7 @@ class Shapes {
     }
 
     const std::vector<int>& dimensions_;
-    bool is_periodic_;
+    const std::vector<bool>& is_periodic_;
     std::vector<int> tile_;
     int ppn_;
     bool is_even_;
@@ -161,14 +161,13 @@ std::string name_of(const std::vector<int>& tile) {
     return name;
 }
 
-std::vector<Tiling> tilings(const std::vector<int>& dimensions, bool is_periodic,
-                            const std::vector<int>& sizes, size_t most) {
-    if (dimensions.empty() || sizes.empty()) { return {}; }
+std::vector<Tiling> tilings(const Grid& grid, const std::vector<int>& sizes, size_t most) {
+    if (grid.dimensions.empty() || sizes.empty()) { return {}; }
     const Placement by_position = block_placement(sizes);
     std::vector<Tiling> tilings;
-    for (auto& shape : Shapes(dimensions, is_periodic, sizes).best(most)) {
+    for (auto& shape : Shapes(grid, sizes).best(most)) {
         Tiling tiling{shape.tile, shape.is_exact, Placement(by_position.size())};
-        const std::vector<int> ranks = ranks_by_tiles(dimensions, shape.tile);
+        const std::vector<int> ranks = ranks_by_tiles(grid.dimensions, shape.tile);
         for (size_t i = 0; i < ranks.size(); ++i) {
             tiling.placement[static_cast<size_t>(ranks[i])] = by_position[i];
         }

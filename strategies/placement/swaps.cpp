@@ -1,4 +1,4 @@
-#include "tools/nodeaware/place/swaps.hpp"
+#include "strategies/placement/swaps.hpp"
 
 #include <algorithm>
 #include <optional>

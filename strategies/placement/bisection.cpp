@@ -1,4 +1,4 @@
-#include "tools/nodeaware/place/bisection.hpp"
+#include "strategies/placement/bisection.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,17 +1,11 @@
 #pragma once
 
-#include "tools/nodeaware/place/placement.hpp"
+#include "strategies/placement/placement.hpp"
 
 #include <string>
 #include <vector>
 
 namespace nodeaware::place {
-
-/// The grid that the ranks form; without dimensions: none.
-struct Grid {
-    std::vector<int> dimensions;
-    bool is_periodic = false;
-};
 
 struct Choice {
     Placement placement;
@@ -23,10 +17,15 @@ struct Choice {
 /// The least part of all messages between nodes for which ranks are moved.
 inline constexpr double least_gain = 0.05;
 
+/// `boxes_alone`: only boxes that divide a grid, and what comes near them, which takes no longer
+/// than a few looks at each rank.
+enum class Search { thorough, boxes_alone };
+
 /// A placement with as many ranks on each node as `start` has, and few messages between nodes, most
 /// of all of the node that sends most: that node never sends more than the one of the start. It is
 /// the start itself where less than `least_gain` of the messages between nodes would be saved.
 /// `grid`: of which `graph` is, if it is of one.
-Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid = {});
+Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid = {},
+                        Search search = Search::thorough);
 
 } // namespace nodeaware::place

@@ -1,4 +1,4 @@
-#include "tools/nodeaware/place/rank_graph.hpp"
+#include "strategies/placement/rank_graph.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -59,11 +59,13 @@ RankGraph::RankGraph(int ranks, const std::vector<Sent>& entries)
     for (size_t rank = 0; rank + 1 < begin_.size(); ++rank) { begin_[rank + 1] += begin_[rank]; }
 }
 
-RankGraph grid_graph(const std::vector<int>& dimensions, bool is_periodic) {
-    const int ranks = ranks_of_grid(dimensions);
+RankGraph grid_graph(const Grid& grid) {
+    const int ranks = ranks_of_grid(grid.dimensions);
     std::vector<Sent> entries;
     int stride = ranks;
-    for (const int size : dimensions) {
+    for (size_t i = 0; i < grid.dimensions.size(); ++i) {
+        const int size = grid.dimensions[i];
+        const bool is_periodic = grid.is_periodic[i];
         stride /= size;
         for (int rank = 0; rank < ranks; ++rank) {
             const int position = rank / stride % size;

@@ -1,8 +1,8 @@
-#include "tools/nodeaware/place/choice.hpp"
+#include "strategies/placement/choice.hpp"
 
-#include "tools/nodeaware/place/bisection.hpp"
-#include "tools/nodeaware/place/swaps.hpp"
-#include "tools/nodeaware/place/tilings.hpp"
+#include "strategies/placement/bisection.hpp"
+#include "strategies/placement/swaps.hpp"
+#include "strategies/placement/tilings.hpp"
 
 #include <algorithm>
 
@@ -49,17 +49,18 @@ std::string way_of(const Tiling& tiling) {
 
 /// True: nodes are boxes that divide the grid, and nothing better need be looked for.
 bool offer_tilings(Candidates& candidates, const RankGraph& graph, const Grid& grid,
-                   const std::vector<int>& sizes) {
+                   const std::vector<int>& sizes, Search search) {
     constexpr size_t most = 100;
     constexpr size_t most_improved = 4;
-    std::vector<Tiling> found = tilings(grid.dimensions, grid.is_periodic, sizes, most);
+    std::vector<Tiling> found = tilings(grid, sizes, most);
     std::vector<std::pair<double, size_t>> order;
     for (size_t i = 0; i < found.size(); ++i) {
         candidates.offer(found[i].placement, way_of(found[i]));
         order.emplace_back(badness(off_node(graph, found[i].placement), candidates.before()), i);
     }
     std::sort(order.begin(), order.end());
-    if (!order.empty() && found[order.front().second].is_exact) { return true; }
+    const bool is_exact = !order.empty() && found[order.front().second].is_exact;
+    if (is_exact || search == Search::boxes_alone) { return is_exact; }
     for (size_t i = 0; i < std::min(most_improved, order.size()); ++i) {
         Tiling& tiling = found[order[i].second];
         candidates.offer_improved(std::move(tiling.placement), way_of(tiling));
@@ -76,18 +77,18 @@ std::vector<int> sizes_of(const Placement& placement) {
 
 } // namespace
 
-Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid) {
+Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid,
+                        Search search) {
     Candidates candidates(graph, start);
     if (candidates.before().messages == 0) { return candidates.take(); }
     const std::vector<int> sizes = sizes_of(start);
-    if (!grid.dimensions.empty() && offer_tilings(candidates, graph, grid, sizes)) {
+    if (!grid.dimensions.empty() && offer_tilings(candidates, graph, grid, sizes, search)) {
         return candidates.take();
     }
     const Placement blocks = block_placement(sizes);
-    if (blocks != start) {
-        candidates.offer(blocks, "blocks");
-        candidates.offer_improved(blocks, "blocks");
-    }
+    if (blocks != start) { candidates.offer(blocks, "blocks"); }
+    if (search == Search::boxes_alone) { return candidates.take(); }
+    if (blocks != start) { candidates.offer_improved(blocks, "blocks"); }
     candidates.offer_improved(start, "the start");
     candidates.offer_improved(bisected(graph, sizes, start), "bisection");
     return candidates.take();

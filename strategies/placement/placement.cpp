@@ -1,4 +1,4 @@
-#include "tools/nodeaware/place/placement.hpp"
+#include "strategies/placement/placement.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/nodeaware/place/rank_graph.hpp"
+#include "strategies/placement/rank_graph.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nodeaware::place {
@@ -42,9 +43,22 @@ class RankGraph {
     std::vector<size_t> begin_;
 };
 
-/// A grid whose ranks are numbered as MPI_Cart_create does, the last dimension fastest, and each
-/// send a message to the neighbours at their faces, two in each dimension. Throws
+/// The grid that ranks form, numbered as MPI_Cart_create does, the last dimension fastest; without
+/// dimensions: none.
+struct Grid {
+    std::vector<int> dimensions;
+    std::vector<bool> is_periodic; ///< in each dimension
+
+    Grid() = default;
+    Grid(std::vector<int> sizes, std::vector<bool> is_closed)
+        : dimensions(std::move(sizes)), is_periodic(std::move(is_closed)) {}
+    /// Alike in each dimension.
+    Grid(std::vector<int> sizes, bool is_closed)
+        : dimensions(std::move(sizes)), is_periodic(dimensions.size(), is_closed) {}
+};
+
+/// Each rank sends a message to the neighbours at its faces, two in each dimension. Throws
 /// std::invalid_argument where that are too many ranks for an int.
-RankGraph grid_graph(const std::vector<int>& dimensions, bool is_periodic);
+RankGraph grid_graph(const Grid& grid);
 
 } // namespace nodeaware::place

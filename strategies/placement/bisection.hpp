@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/nodeaware/place/placement.hpp"
+#include "strategies/placement/placement.hpp"
 
 #include <vector>
 

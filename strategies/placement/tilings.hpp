@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/nodeaware/place/placement.hpp"
+#include "strategies/placement/placement.hpp"
 
 #include <string>
 #include <vector>
@@ -21,7 +21,6 @@ std::string name_of(const std::vector<int>& tile);
 /// divide the grid; and those that come near: boxes, or bars as long as the grid, are walked
 /// through so that each rank follows a neighbour, and the walk is cut into the ranks of each node.
 /// Those that should have the fewest messages between nodes come first, at most `most`.
-std::vector<Tiling> tilings(const std::vector<int>& dimensions, bool is_periodic,
-                            const std::vector<int>& sizes, size_t most);
+std::vector<Tiling> tilings(const Grid& grid, const std::vector<int>& sizes, size_t most);
 
 } // namespace nodeaware::place
