@@ -1,6 +1,7 @@
 // exchange_bench: times MPI_X and PMPI_X alternately in one run, and checks every byte. It knows
 // nothing of the library: preloaded, MPI_X is rerouted and PMPI_X native; without, both are native.
 #include "command_line.hpp"
+#include "grid.hpp"
 #include "json_file.hpp"
 #include "measurement.hpp"
 #include "memory.hpp"
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ struct Options {
     std::vector<std::string> patterns;
     std::vector<std::string> operations{"alltoallv"};
     PatternOptions pattern;
+    std::string grid;
+    bool cart = false;
     Settings settings;
     std::string alternate = "iteration";
     std::string only = "both";
@@ -117,6 +121,11 @@ void add_options(CLI::App& app, Options& options) {
         ->delimiter(',')
         ->capture_default_str();
     app.add_flag("--periodic", options.pattern.periodic, "The grid of the halo patterns wraps");
+    CLI::Option* grid = app.add_option(
+        "--grid", options.grid, "That grid, such as 4x4x2 (default: as MPI_Dims_create makes it)");
+    app.add_flag("--cart", options.cart,
+                 "Ranks are those of a grid by MPI_Cart_create that may be reordered")
+        ->needs(grid);
     app.add_flag("--fixed-sizes", options.pattern.fixed_sizes,
                  "Messages of the random pattern have all the same size");
     add_measurement_options(app, options);
@@ -217,6 +226,8 @@ nlohmann::ordered_json describe_run(const Options& options, const CLI::App& app,
     json["options"] = {{"pattern", options.patterns},
                        {"operation", options.operations},
                        {"periodic", options.pattern.periodic},
+                       {"grid", options.grid},
+                       {"cart", options.cart},
                        {"fixed_sizes", options.pattern.fixed_sizes},
                        {"iterations", settings.iterations},
                        {"warmup", settings.warmup},
@@ -296,11 +307,15 @@ void open_memory(Options& options, Memory& memory, MPI_Comm control) {
     }
 }
 
-int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm control) {
+int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm world) {
     int rank = 0;
     int ranks = 0;
+    check(MPI_Comm_size(world, &ranks), "MPI_Comm_size");
+    if (!options.grid.empty()) options.pattern.grid = parse_grid(options.grid, ranks);
+    std::optional<CartesianOrder> cart;
+    if (options.cart) cart.emplace(world, options.pattern);
+    MPI_Comm control = cart ? cart->comm() : world;
     check(MPI_Comm_rank(control, &rank), "MPI_Comm_rank");
-    check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
     complete(options, app);
     const std::vector<const Operation*> chosen = chosen_operations(options.operations);
     const std::vector<Pattern> patterns =

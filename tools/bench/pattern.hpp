@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Pattern {
 struct PatternOptions {
     bool periodic = false;
     bool fixed_sizes = false;
+    std::array<int, 3> grid{}; // of the halo patterns; zeroes: as MPI_Dims_create makes it
 };
 
 // All patterns of one specification: numbers may be lists, "uniform:8/4K" is two patterns.

@@ -1,6 +1,6 @@
 #include "pattern_kinds.hpp"
 
-#include "mpi_forms.hpp"
+#include "grid.hpp"
 #include "program.hpp"
 
 #include <algorithm>
@@ -72,11 +72,11 @@ int grid_neighbour(int rank, const std::array<int, 3>& grid, const std::array<in
     return neighbour;
 }
 
-std::vector<Message> halo(const Numbers& numbers, int ranks, bool corners, bool periodic) {
+std::vector<Message> halo(const Numbers& numbers, int ranks, bool corners,
+                          const PatternOptions& options) {
     for (const std::int64_t number : numbers)
         if (number < 1) throw InputError("NX, NY, NZ and BYTES must be at least 1");
-    std::array<int, 3> grid{};
-    check(MPI_Dims_create(ranks, 3, grid.data()), "MPI_Dims_create");
+    const std::array<int, 3> grid = grid_of(options, ranks);
     std::vector<Message> messages;
     for (int rank = 0; rank < ranks; ++rank) {
         for (int direction = 0; direction < 27; ++direction) {
@@ -84,7 +84,7 @@ std::vector<Message> halo(const Numbers& numbers, int ranks, bool corners, bool 
                                           direction % 3 - 1};
             const int away = std::abs(step[0]) + std::abs(step[1]) + std::abs(step[2]);
             if (away == 0 || (away > 1 && !corners)) continue;
-            const int neighbour = grid_neighbour(rank, grid, step, periodic);
+            const int neighbour = grid_neighbour(rank, grid, step, options.periodic);
             // A halo from the rank itself is a copy that the application makes without MPI.
             if (neighbour < 0 || neighbour == rank) continue;
             std::int64_t bytes = numbers[3];
@@ -97,11 +97,11 @@ std::vector<Message> halo(const Numbers& numbers, int ranks, bool corners, bool 
 }
 
 std::vector<Message> halo7(const Numbers& numbers, int ranks, const PatternOptions& options) {
-    return halo(numbers, ranks, false, options.periodic);
+    return halo(numbers, ranks, false, options);
 }
 
 std::vector<Message> halo27(const Numbers& numbers, int ranks, const PatternOptions& options) {
-    return halo(numbers, ranks, true, options.periodic);
+    return halo(numbers, ranks, true, options);
 }
 
 // Contiguous parts whose sizes differ by at most one, the larger ones first.
