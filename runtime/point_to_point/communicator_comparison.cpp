@@ -1,11 +1,26 @@
 #include "runtime/point_to_point/communicator_messages.hpp"
 #include "runtime/point_to_point/message_layer.hpp"
+#include "runtime/requests/library.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 /// What is measured: with the library and without it.
 namespace nodeaware {
+
+namespace {
+
+/// The calls that send such batches.
+tuning::ChoiceKey key_of(const Topology& topology, const batches::Batch& batch) {
+    uint64_t bytes = 0;
+    for (const batches::Stream& stream : batch.streams) { bytes += stream.bytes; }
+    const uint64_t mean = bytes / std::max<uint64_t>(batch.streams.size(), 1);
+    return {"p2p", topology.ranks(), topology.nodes(), topology.most_ranks_on_a_node(),
+            static_cast<int>(std::bit_width(mean))};
+}
+
+} // namespace
 
 bool CommunicatorMessages::is_over(uint64_t batches) const {
     return batches >=
@@ -77,7 +92,9 @@ void CommunicatorMessages::end_period() {
 void CommunicatorMessages::compare(const std::optional<batches::Batch>& last) {
     awaits_comparison_ = false;
     is_comparing_ = false;
-    if (policy_.end(learner_.library_to_mpi()) == Decision::give_back) {
+    const bool is_slower = policy_.end(learner_.library_to_mpi()) == Decision::give_back;
+    if (is_slower || policy_.was_faster()) { keep(is_slower ? "native" : "gathered", last); }
+    if (is_slower) {
         give_back_slower();
         return note(Verdict::returned_slower);
     }
@@ -100,6 +117,27 @@ void CommunicatorMessages::judge() {
         ask_back(Verdict::returned_slower);
         break;
     }
+}
+
+/// Ranks may find different things, as their messages are not alike: each decides alone in any
+/// case.
+void CommunicatorMessages::recall(const batches::Batch& batch) {
+    has_recalled_ = true;
+    const std::string* const faster = library->learned.find(key_of(topology_, batch));
+    if (faster == nullptr) { return; }
+    constexpr uint64_t long_enough = 1024; // batches
+    if (*faster == "native") {
+        slower_until_ = batches_ + long_enough;
+    } else {
+        policy_.know_faster();
+    }
+}
+
+void CommunicatorMessages::keep(const char* faster, const std::optional<batches::Batch>& batch) {
+    const auto measured = learner_.library_to_mpi();
+    if (!batch || !measured) { return; }
+    const double seconds = native_seconds_ * std::min(measured->ratio, 1.0);
+    library->learned.learn(this, {key_of(topology_, *batch), faster, seconds});
 }
 
 /// It is not thought of again soon, and ever more seldom.

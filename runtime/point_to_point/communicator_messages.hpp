@@ -86,6 +86,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void compare(const std::optional<batches::Batch>& last);
     void judge();
     void give_back_slower();
+    void recall(const batches::Batch& batch);
+    void keep(const char* faster, const std::optional<batches::Batch>& batch);
     uint64_t changes() const;
     void ask_back(Verdict reason);
     void note(Verdict verdict);
@@ -112,6 +114,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     uint64_t compares_at_ = 0;       ///< batches; at the latest, if it can
     uint32_t comparison_ = 0;        ///< of the node, the last that this has taken part in
     ComparisonPolicy policy_;
+    bool has_recalled_ = false; ///< what runs before have found
     bool is_by_mpi_ = true;     ///< this period, until now
     uint64_t slower_until_ = 0; ///< batches
     uint64_t changes_ = 0;      ///< connections handed over or given back before this period

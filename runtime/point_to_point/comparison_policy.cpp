@@ -6,6 +6,9 @@ namespace nodeaware {
 
 namespace {
 
+/// Comparisons are never more seldom than after so many periods that told nothing.
+constexpr int most_undecided = 1024;
+
 /// What a comparison may cost, to what batches take.
 constexpr double comparing_share = 0.05;
 
@@ -34,9 +37,14 @@ bool ComparisonPolicy::joins(const Measured& measured, double saved_share) const
     return sooner * (undecided_ + 1) >= periods_to_decide(measured, saved_share);
 }
 
+void ComparisonPolicy::know_faster() {
+    was_compared_ = true;
+    was_faster_ = true;
+    periods_to_compare_ = compared_after_ = most_undecided;
+}
+
 void ComparisonPolicy::begin() {
-    constexpr int most = 1024;
-    compared_after_ = std::min(2 * compared_after_, most);
+    compared_after_ = std::min(2 * compared_after_, most_undecided);
     periods_to_compare_ = compared_after_;
     undecided_ = 0;
     was_compared_ = true;

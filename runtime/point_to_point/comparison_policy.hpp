@@ -34,6 +34,8 @@ class ComparisonPolicy {
     void begin();
     /// A whole period by MPI is over. Never Decision::compare.
     Decision end(const Measured& measured);
+    /// Runs before have found the library faster: it is compared again as if it had been now.
+    void know_faster();
     /// The library was faster when last compared, and has not been found slower since.
     bool was_faster() const { return was_faster_; }
 

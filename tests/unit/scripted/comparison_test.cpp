@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <unistd.h>
 
 namespace scripted {
 
@@ -28,6 +30,12 @@ struct Counts {
     std::vector<uint64_t> by_mpi; ///< messages that MPI has moved in each round
     std::vector<uint64_t> calls;  ///< of MPI functions by rank 0, to wait mostly
 };
+
+/// Rounds, after the first that the library has moved, that MPI has moved: it was gone back to.
+int64_t rounds_back(const std::vector<uint64_t>& by_mpi) {
+    const auto gathered = std::find(by_mpi.begin(), by_mpi.end(), 0U);
+    return std::count_if(gathered, by_mpi.end(), [](uint64_t by) { return by != 0; });
+}
 
 /// Two ranks have sent before: they count their periods from elsewhere.
 std::string count(Job& job, const Round& round, Counts& counts) {
@@ -82,6 +90,30 @@ TEST(Comparison, IsOfMpiAloneOnAllRanks) {
     // What one node gives back for other reasons looks as if it compared alone.
     EXPECT_GT(comparisons, 3);
     EXPECT_LE(10 * apart, comparisons);
+}
+
+// What a run has found the next one does not compare: it gathers at once, or leaves all to MPI.
+TEST(Comparison, IsNotMadeWhereARunBeforeHasToldWhatIsFaster) {
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / ("learned-" + std::to_string(getpid()));
+    set_options({{"STRATEGY", "auto"}, {"TUNING", file.string()}, {"LOG", "off"}});
+    constexpr size_t rounds = 320;
+    int known = 0;
+    for (const uint64_t seed : seeds(14)) {
+        std::filesystem::remove(file);
+        std::vector<int64_t> back;
+        for (int i = 0; i < 2 && (i == 0 || std::filesystem::exists(file)); ++i) {
+            Job job(seed, {});
+            Counts counts{std::vector<uint64_t>(rounds), std::vector<uint64_t>(rounds)};
+            ASSERT_EQ(count(job, Round::learned(job), counts), "") << "seed " << seed;
+            back.push_back(rounds_back(counts.by_mpi));
+        }
+        if (back.size() < 2) { continue; } // nothing was found
+        known += back[0] > 16 ? 1 : 0; // else one of the nodes has gathered, and compared
+        EXPECT_EQ(back[1], 0) << "seed " << seed;
+    }
+    EXPECT_GT(known, 3);
+    std::filesystem::remove(file);
 }
 
 } // namespace scripted
