@@ -68,20 +68,13 @@ bool offer_tilings(Candidates& candidates, const RankGraph& graph, const Grid& g
     return false;
 }
 
-std::vector<int> sizes_of(const Placement& placement) {
-    const int last = *std::max_element(placement.begin(), placement.end());
-    std::vector<int> sizes(static_cast<size_t>(last) + 1);
-    for (const int node : placement) { ++sizes[static_cast<size_t>(node)]; }
-    return sizes;
-}
-
 } // namespace
 
 Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid,
                         Search search) {
     Candidates candidates(graph, start);
     if (candidates.before().messages == 0) { return candidates.take(); }
-    const std::vector<int> sizes = sizes_of(start);
+    const std::vector<int> sizes = ranks_on_nodes(start);
     if (!grid.dimensions.empty() && offer_tilings(candidates, graph, grid, sizes, search)) {
         return candidates.take();
     }

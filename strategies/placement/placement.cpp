@@ -32,6 +32,15 @@ Placement cyclic_placement(const std::vector<int>& sizes) {
     return placement;
 }
 
+std::vector<int> ranks_on_nodes(const Placement& placement) {
+    std::vector<int> ranks;
+    for (const int node : placement) {
+        ranks.resize(std::max(ranks.size(), static_cast<size_t>(node) + 1));
+        ++ranks[static_cast<size_t>(node)];
+    }
+    return ranks;
+}
+
 OffNode off_node(const RankGraph& graph, const Placement& placement) {
     if (placement.empty()) { return {}; }
     const auto last = *std::max_element(placement.begin(), placement.end());

@@ -19,6 +19,9 @@ Placement block_placement(const std::vector<int>& sizes);
 /// Ranks are dealt out to the nodes one by one, as long as these have room.
 Placement cyclic_placement(const std::vector<int>& sizes);
 
+/// How many ranks each node has.
+std::vector<int> ranks_on_nodes(const Placement& placement);
+
 /// What leaves nodes.
 struct OffNode {
     uint64_t messages = 0;

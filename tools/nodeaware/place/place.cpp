@@ -1,5 +1,6 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/place/arrangement.hpp"
 #include "tools/nodeaware/place/formats.hpp"
 #include "tools/nodeaware/place/source.hpp"
 #include "tools/nodeaware/text_file.hpp"
@@ -31,6 +32,7 @@ struct PlaceArguments {
     std::string trace;
     std::string ppn; ///< empty: as in the trace
     Start start = Start::block;
+    std::string topology; ///< empty: nothing is known of it
     Format format = Format::map;
     std::string output; ///< empty: none
     std::string hosts;  ///< likewise
@@ -67,7 +69,7 @@ void write_placement(const PlaceArguments& arguments, const Placement& placement
 }
 
 void print_row(const char* what, uint64_t before, uint64_t after) {
-    std::printf("%-28s %15llu %15llu", what, static_cast<unsigned long long>(before),
+    std::printf("%-36s %15llu %15llu", what, static_cast<unsigned long long>(before),
                 static_cast<unsigned long long>(after));
     if (before > 0) {
         const auto old = static_cast<double>(before);
@@ -86,6 +88,22 @@ std::string way_of(const Choice& choice) {
            " % of the messages between nodes without more from the node that sends most";
 }
 
+/// Without a torus: no links.
+TorusChoice choose(const PlaceArguments& arguments, const Source& source) {
+    const Placement start = start_of(arguments, source);
+    if (arguments.topology.empty()) {
+        return {choose_placement(source.graph, start, source.grid), {}, {}, {}};
+    }
+    const Torus torus = parse_torus(arguments.topology);
+    if (nodes_of(start) > torus.nodes()) {
+        throw std::invalid_argument(
+            "--topology: expected at least " + std::to_string(nodes_of(start)) + " nodes, found " +
+            arguments.topology + ", which has " + std::to_string(torus.nodes()));
+    }
+    check_link_traffic(source.graph, torus);
+    return choose_in_torus(source.graph, start, source.grid, torus);
+}
+
 bool is_even(const Placement& placement) {
     std::map<int, int> ranks;
     for (const int node : placement) { ++ranks[node]; }
@@ -101,10 +119,24 @@ void print_use(const PlaceArguments& arguments, const Choice& choice) {
     }
 }
 
-void print_choice(const PlaceArguments& arguments, const Source& source, const Choice& choice) {
+void print_links(const Source& source, const TorusChoice& found) {
+    print_row("messages x hops", found.before.messages, found.after.messages);
+    print_row("  most on a link", found.before.worst_messages, found.after.worst_messages);
+    if (source.has_bytes) {
+        print_row("bytes x hops", found.before.bytes, found.after.bytes);
+        print_row("  most on a link", found.before.worst_bytes, found.after.worst_bytes);
+    }
+    if (found.node_aware.messages != found.after.messages) {
+        print_row("messages x hops without --topology", found.before.messages,
+                  found.node_aware.messages);
+    }
+}
+
+void print_choice(const PlaceArguments& arguments, const Source& source, const TorusChoice& found) {
+    const Choice& choice = found.choice;
     std::printf("%zu ranks on %zu nodes: %s\n\n", choice.placement.size(),
                 nodes_of(choice.placement), way_of(choice).c_str());
-    std::printf("%-28s %15s %15s\n", "", "before", "after");
+    std::printf("%-36s %15s %15s\n", "", "before", "after");
     print_row("messages between nodes", choice.before.messages, choice.after.messages);
     print_row("  most that a node sends", choice.before.worst_messages,
               choice.after.worst_messages);
@@ -112,6 +144,7 @@ void print_choice(const PlaceArguments& arguments, const Source& source, const C
         print_row("bytes between nodes", choice.before.bytes, choice.after.bytes);
         print_row("  most that a node sends", choice.before.worst_bytes, choice.after.worst_bytes);
     }
+    if (!arguments.topology.empty()) { print_links(source, found); }
     if (!arguments.output.empty()) { print_use(arguments, choice); }
 }
 
@@ -125,14 +158,33 @@ ordered_json off_node_json(const OffNode& placed, bool has_bytes) {
     return json;
 }
 
-ordered_json choice_json(const Source& source, const Choice& choice) {
-    return {{"ranks", choice.placement.size()},
-            {"nodes", nodes_of(choice.placement)},
-            {"is_start", choice.way.empty()},
-            {"way", choice.way},
-            {"before", off_node_json(choice.before, source.has_bytes)},
-            {"after", off_node_json(choice.after, source.has_bytes)},
-            {"node_of_rank", choice.placement}};
+ordered_json links_json(const LinkTraffic& links, bool has_bytes) {
+    ordered_json json = {{"messages", links.messages},
+                         {"worst_link_messages", links.worst_messages}};
+    if (has_bytes) {
+        json["bytes"] = links.bytes;
+        json["worst_link_bytes"] = links.worst_bytes;
+    }
+    return json;
+}
+
+ordered_json choice_json(const PlaceArguments& arguments, const Source& source,
+                         const TorusChoice& found) {
+    const Choice& choice = found.choice;
+    ordered_json json = {{"ranks", choice.placement.size()},
+                         {"nodes", nodes_of(choice.placement)},
+                         {"is_start", choice.way.empty()},
+                         {"way", choice.way},
+                         {"before", off_node_json(choice.before, source.has_bytes)},
+                         {"after", off_node_json(choice.after, source.has_bytes)}};
+    if (!arguments.topology.empty()) {
+        json["topology"] = arguments.topology;
+        json["links"] = {{"before", links_json(found.before, source.has_bytes)},
+                         {"node_aware", links_json(found.node_aware, source.has_bytes)},
+                         {"after", links_json(found.after, source.has_bytes)}};
+    }
+    json["node_of_rank"] = choice.placement;
+    return json;
 }
 
 void place_ranks(const PlaceArguments& arguments) {
@@ -147,14 +199,14 @@ void place_ranks(const PlaceArguments& arguments) {
                                    "only slurm and rankfile have names of hosts in them");
     }
     const Source source = read_source(arguments);
-    const Choice choice = choose_placement(source.graph, start_of(arguments, source), source.grid);
-    if (!arguments.output.empty()) { write_placement(arguments, choice.placement); }
+    const TorusChoice found = choose(arguments, source);
+    if (!arguments.output.empty()) { write_placement(arguments, found.choice.placement); }
     if (!arguments.output.empty() && is_standard_output(arguments.output)) {
         // that has the placement alone
     } else if (arguments.json) {
-        print_json(choice_json(source, choice));
+        print_json(choice_json(arguments, source, found));
     } else {
-        print_choice(arguments, source, choice);
+        print_choice(arguments, source, found);
     }
     if (!source.is_whole) { throw CLI::RuntimeError(1); }
 }
@@ -232,6 +284,13 @@ void add_place_command(CLI::App& app) {
                       {{"block", Start::block}, {"cyclic", Start::cyclic}})
         ->option_text("START")
         ->needs(ppn);
+    command
+        ->add_option("--topology", arguments->topology,
+                     "The network, if it is a torus: torus:XxYxZ in routers with a node at each, "
+                     "or torus:XxYxZxN with N nodes at each (of other than three dimensions: "
+                     "torus:XxY*N); then ranks are placed so that messages pass few links. Nodes "
+                     "are numbered with N fastest, then Z")
+        ->option_text("TORUS");
     add_output(*command, *arguments);
     command->callback([arguments] { place_ranks(*arguments); });
 }

@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace nodeaware::place {
 
@@ -133,6 +134,37 @@ std::vector<int> parse_ppn(const std::string& text) {
     return parse_sizes(text, ',',
                        "--ppn: expected ranks per node, one number above 0 or several with "
                        "commas between");
+}
+
+Torus parse_torus(const std::string& text) {
+    const std::string expected = "--topology: expected sizes of a torus such as torus:6x6x6, or "
+                                 "torus:6x6x6x2 with two nodes at each router";
+    constexpr std::string_view kind = "torus:";
+    if (!text.starts_with(kind)) {
+        throw std::invalid_argument(std::string(expected).append(", found ").append(text));
+    }
+    const size_t star = std::min(text.find('*'), text.size());
+    Torus torus{parse_sizes(text.substr(kind.size(), star - kind.size()), 'x', expected)};
+    constexpr size_t with_nodes = 4; // three dimensions, and the nodes at a router
+    if (star < text.size()) {
+        const auto nodes = parse_sizes(text.substr(star + 1), '*', expected);
+        if (nodes.size() > 1) {
+            throw std::invalid_argument(std::string(expected).append(", found ").append(text));
+        }
+        torus.at_a_router = nodes.front();
+    } else if (torus.dimensions.size() == with_nodes) {
+        torus.at_a_router = torus.dimensions.back();
+        torus.dimensions.pop_back();
+    }
+    int64_t nodes = torus.at_a_router;
+    for (const int size : torus.dimensions) {
+        if (nodes <= most_ranks) { nodes *= size; }
+    }
+    if (nodes > most_ranks) {
+        throw std::invalid_argument("--topology: expected at most " + std::to_string(most_ranks) +
+                                    " nodes, found " + text);
+    }
+    return torus;
 }
 
 std::vector<std::string> read_hosts(const std::string& path, size_t nodes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategies/placement/choice.hpp"
+#include "tools/nodeaware/place/torus.hpp"
 
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ Source grid_source(const std::string& text, bool is_periodic);
 Source matrix_source(const std::string& path, ValuesOf values);
 /// A folder. Throws tool::TraceError.
 Source trace_source(const std::string& folder);
+
+/// "torus:6x6x6" with any number of dimensions; "torus:6x6x6x2" and, of any number of dimensions,
+/// "torus:6x6x6*2" with two nodes at each router. Throws std::invalid_argument.
+Torus parse_torus(const std::string& text);
 
 /// "3,5,2,4"; throws std::invalid_argument.
 std::vector<int> parse_ppn(const std::string& text);
