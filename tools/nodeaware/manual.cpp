@@ -1,6 +1,7 @@
 #include "tools/nodeaware/manual.hpp"
 
 #include "tools/nodeaware/documentation.hpp"
+#include "tools/nodeaware/manual_library.hpp"
 #include "tools/nodeaware/roff.hpp"
 
 namespace nodeaware::tool {
@@ -64,8 +65,9 @@ void add_ends_of_command(Roff& page) {
     page.paragraph("`NODEAWARE_*`: settings of the library, see libnodeaware(7). `nodeaware run` "
                    "hands them on to all nodes.");
     page.section("FILES");
-    page.item("`~/.config/nodeaware/model.json`",
-              "The model table that `nodeaware calibrate` writes, and that the library and the "
+    page.item("`~/.config/nodeaware/model-openmpi.json`, `~/.config/nodeaware/model-mpich.json`",
+              "The model tables, one for each MPI, that `nodeaware calibrate` writes, and that the "
+              "library and the "
               "commands read by default.");
     page.section("EXAMPLES");
     page.example("nodeaware run -- mpirun -n 256 ./app input\n"
@@ -133,8 +135,13 @@ void add_ends_of_library(Roff& page) {
     page.item("`/PREFIX/etc/nodeaware.conf`",
               "An example for `NODEAWARE_CONFIG`, which the modulefile sets; in packages "
               "`/etc/nodeaware.conf`.");
-    page.item("`~/.config/nodeaware/model.json`",
-              "What messages cost on this machine, by `nodeaware calibrate`.");
+    page.item(
+        "`~/.config/nodeaware/model-openmpi.json`, `~/.config/nodeaware/model-mpich.json`",
+        "What messages cost on this machine, by `nodeaware calibrate`; an administrator's are "
+        "in `/PREFIX/etc/nodeaware`, under the same names.");
+    page.item("`/PREFIX/share/doc/nodeaware`",
+              "What becomes of calls, every limit, what the report says, and the formats of "
+              "files.");
     page.section("SEE ALSO");
     page.paragraph("nodeaware(1), ld.so(8), mpirun(1)");
 }
@@ -165,7 +172,9 @@ std::string library_manual() {
     page.section("NAME");
     page.line_of_name("libnodeaware", "node-aware communication for unmodified MPI applications");
     add_how_to_preload(page);
+    add_use_elsewhere(page);
     add_options_of_library(page);
+    add_versions(page);
     add_ends_of_library(page);
     return page.text();
 }
