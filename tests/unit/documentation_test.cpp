@@ -20,17 +20,18 @@ std::string text_of_file(const std::string& path) {
 
 } // namespace
 
-TEST(Documentation, TheReadmeHasTheTables) {
-    const std::string readme = text_of_file(NODEAWARE_README);
+TEST(Documentation, OneDocumentHasTheTables) {
+    const std::string document = text_of_file(NODEAWARE_OPTIONS_DOCUMENT);
     const std::string begin_mark = "<!-- nodeaware info --markdown -->\n";
     const std::string end_mark = "<!-- end of nodeaware info --markdown -->";
-    const size_t begin = readme.find(begin_mark);
-    const size_t end = readme.find(end_mark);
+    const size_t begin = document.find(begin_mark);
+    const size_t end = document.find(end_mark);
     ASSERT_NE(begin, std::string::npos);
     ASSERT_NE(end, std::string::npos);
-    EXPECT_EQ(readme.substr(begin + begin_mark.size(), end - begin - begin_mark.size()),
+    EXPECT_EQ(document.substr(begin + begin_mark.size(), end - begin - begin_mark.size()),
               "\n" + markdown() + "\n")
-        << "put the output of `nodeaware info --markdown` between the two comments in README.md";
+        << "put the output of `nodeaware info --markdown` between the two comments in "
+           "runtime/OPTIONS.md";
 }
 
 TEST(Documentation, TheConfigurationFileSaysWhatTheEnvironmentSays) {

@@ -19,7 +19,7 @@ struct DescribedStrategy {
 /// `auto` and `native` first, then the list of strategies.
 std::vector<DescribedStrategy> described_strategies();
 
-/// The tables in Markdown, as the README has them.
+/// The tables in Markdown, as runtime/OPTIONS.md has them.
 std::string markdown();
 
 /// A commented file for NODEAWARE_CONFIG with every option at the value it has in `read`.
