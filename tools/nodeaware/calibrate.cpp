@@ -2,6 +2,7 @@
 #include "runtime/job/model.hpp"
 #include "tools/fit/measurement_json.hpp"
 #include "tools/nodeaware/calibration_benchmarks.hpp"
+#include "tools/nodeaware/calibration_files.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/numbers.hpp"
@@ -109,7 +110,7 @@ std::string complaint_of_output(const std::string& path) {
 /// Why what is there cannot be kept.
 std::string complaint_of_old(const std::string& path) {
     if (!is_replaced(path) || access(path.c_str(), F_OK) != 0) { return ""; }
-    if (access(path.c_str(), R_OK) == 0) { return complaint_of_file(path + ".bak"); }
+    if (access(path.c_str(), R_OK) == 0) { return complaint_of_file(path_of_copy(path)); }
     return path + ": cannot be read, and is not replaced: " + std::strerror(errno);
 }
 
@@ -149,8 +150,9 @@ void keep_old(const std::string& path) try {
     std::error_code error;
     const bool is_there = is_replaced(path) && std::filesystem::file_size(path, error) > 0;
     if (!is_there || error) { return; }
-    write_text_file(path + ".bak", read_text_file(path));
-    std::fprintf(stderr, "nodeaware: what was there is now %s.bak\n", path.c_str());
+    const std::string copy = path_of_copy(path);
+    write_text_file(copy, read_text_file(path));
+    std::fprintf(stderr, "nodeaware: what was there is now %s\n", copy.c_str());
 } catch (const FileError& error) {
     throw std::runtime_error(path + ": cannot be read, and is not replaced: " + error.what());
 }
@@ -186,24 +188,39 @@ void finish(const Arguments& arguments, const std::string& output, const FitResu
     std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 
+/// Beside which file the measurements are kept until all is measured; empty: beside none.
+std::string place_of_kept(const Arguments& arguments, const std::string& output) {
+    for (const std::string& path : {arguments.measurements, output}) {
+        if (!path.empty() && is_replaced(path)) { return path; }
+    }
+    return "";
+}
+
 int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     const World world = World::discover();
     if (world.options.disable) {
         if (world.rank == 0) { std::fprintf(stderr, "nodeaware: NODEAWARE_DISABLE is set\n"); }
         return cannot_calibrate;
     }
-    const bool progress = arguments.progress || isatty(STDERR_FILENO) != 0;
-    CalibrationJob job(world, describe_machine().place.socket, progress);
+    const bool is_watched = arguments.progress || isatty(STDERR_FILENO) != 0;
+    CalibrationJob job(world, describe_machine().place.socket,
+                       is_watched ? ProgressLine::Kind::rewritten : ProgressLine::Kind::lines);
     if (const std::string why = job.complaint(); !why.empty()) { return complain(job, why); }
     const Output output = world.rank == 0 ? output_of(arguments, world) : Output();
     if (job.most(output.complaint.empty() ? 0 : 1) > 0) { return complain(job, output.complaint); }
     if (!job.share_memory(slot_bytes(job, arguments.settings))) {
         return complain(job, "shared memory for the processes of a node cannot be had");
     }
-    const Calibration calibration = run_benchmarks(job, arguments.settings, gpu);
+    KeptMeasurements kept(world.rank == 0 ? place_of_kept(arguments, output.path) : "");
+    const Calibration calibration =
+        run_benchmarks(job, arguments.settings, gpu, [&](const Measurements& measured) {
+            job.progress().clear();
+            kept.keep(measured);
+        });
     job.progress().clear();
     if (world.rank == 0) {
         finish(arguments, output.path, fitted(arguments, world, job, calibration), calibration);
+        kept.done();
     }
     return 0;
 }
@@ -231,9 +248,12 @@ void calibrate(const Arguments& arguments) {
 
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
-        "calibrate", "Measure this machine and its MPI and write a model table; to be run under "
-                     "mpirun, on 2 nodes or more, with as many processes on each as applications "
-                     "use. With a GPU also its copies, and its messages if the MPI takes them");
+        "calibrate",
+        "Measure this machine and its MPI and write a model table; to be run under "
+        "mpirun, on 2 nodes or more, with as many processes on each as applications "
+        "use. With a GPU also its copies, and its messages if the MPI takes them. Where "
+        "it is interrupted, what was measured is left in a file beside that of "
+        "--measurements or --output, .partial, for nodeaware fit");
     auto arguments = std::make_shared<Arguments>();
     const auto add = [&](const char* name, auto& value, const char* text) {
         return command->add_option(name, value, text)->capture_default_str();
@@ -254,7 +274,8 @@ void add_calibrate_command(CLI::App& app) {
     add("--measurements", arguments->measurements,
         "Also write the measured times to this file, for nodeaware fit");
     command->add_flag("--progress", arguments->progress,
-                      "Show what is measured, also where stderr is no terminal");
+                      "Show all the time what is measured, also where stderr is no terminal; "
+                      "without it a line every 10 s there");
     command->add_flag("--json", arguments->json, "Print the fit as JSON");
     command->callback([arguments, command] {
         if (arguments->settings.quick) {

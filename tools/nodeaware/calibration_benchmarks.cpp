@@ -26,16 +26,21 @@ constexpr double device_node_share = 0.04;
 
 class Benchmarks {
   public:
-    Benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu)
-        : job_(job), settings_(settings), gpu_(job, settings, gpu), repeats_(job, settings),
-          out_(settings.max_bytes), in_(settings.max_bytes) {}
+    Benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu, const Keep& keep)
+        : job_(job), settings_(settings), keep_(keep), gpu_(job, settings, gpu),
+          repeats_(job, settings), out_(settings.max_bytes), in_(settings.max_bytes) {}
 
     Calibration run() {
+        constexpr double barrier_share = node_share;
+        repeats_.plan(barrier_share + together_share + in_a_row_share);
         ping_pongs({Memory::host, out_.data(), in_.data()}, network_share, node_share);
         together();
+        keep_(found_);
         in_a_row();
+        keep_(found_);
         copies();
         flags();
+        keep_(found_);
         if (settings_.gpu) {
             gpu_steps();
         } else {
@@ -98,6 +103,7 @@ class Benchmarks {
             pair.points.push_back({static_cast<double>(cases[i].bytes), times[i]});
         }
         found_.pairs.push_back(std::move(pair));
+        keep_(found_);
     }
 
     /// The partners of the first rank on its node; -1: none.
@@ -123,6 +129,7 @@ class Benchmarks {
     void ping_pongs(const Buffers& buffers, double between_nodes, double on_node) {
         const int first = job_.first_ranks()[0];
         const auto [socket, node] = partners();
+        repeats_.plan(between_nodes + (socket >= 0 ? 2 : 1) * on_node);
         ping_pong(buffers, Locality::network, first, job_.second_ranks()[0], between_nodes);
         if (socket >= 0) { ping_pong(buffers, Locality::socket, first, socket, on_node); }
         ping_pong(buffers, Locality::node, first, node, on_node);
@@ -311,6 +318,7 @@ class Benchmarks {
         }
         gpus_ = static_cast<int>(job_.most(gpu_.devices()));
         found_.copies = gpu_.copies(repeats_);
+        keep_(found_);
         notes_.insert(notes_.end(), gpu_.notes().begin(), gpu_.notes().end());
         device_ping_pongs();
         gpu_.release();
@@ -339,6 +347,7 @@ class Benchmarks {
 
     CalibrationJob& job_;
     const CalibrationSettings& settings_;
+    const Keep& keep_;
     GpuCopies gpu_;
     Repeats repeats_;
     std::vector<std::string> notes_;
@@ -358,8 +367,9 @@ size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings
     return std::max(least, std::min(share, std::max(settings.max_bytes, size_t{1} << 22)));
 }
 
-Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu) {
-    return Benchmarks(job, settings, gpu).run();
+Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu,
+                           const Keep& keep) {
+    return Benchmarks(job, settings, gpu, keep).run();
 }
 
 } // namespace nodeaware::tool

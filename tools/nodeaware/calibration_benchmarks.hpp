@@ -4,6 +4,8 @@
 #include "tools/gpu/gpu.hpp"
 #include "tools/nodeaware/calibration_job.hpp"
 
+#include <functional>
+
 namespace nodeaware::tool {
 
 struct CalibrationSettings {
@@ -23,6 +25,9 @@ struct Calibration {
 /// Bytes of the shared memory that each rank needs.
 size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings);
 
+/// Told after each benchmark of all that is measured so far.
+using Keep = std::function<void(const tuning::Measurements&)>;
+
 /// Runs all benchmarks; collective, the same result on all ranks. Throws MpiError,
 /// and GpuError where copies fail on a GPU that worked before.
 ///
@@ -37,6 +42,7 @@ size_t slot_bytes(const CalibrationJob& job, const CalibrationSettings& settings
 ///
 /// GPU: copies by several processes of the first node are to and from its first GPU (see
 /// GpuCopies); messages between GPUs are measured where the MPI says that it is device-aware.
-Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu);
+Calibration run_benchmarks(CalibrationJob& job, const CalibrationSettings& settings, Gpu& gpu,
+                           const Keep& keep);
 
 } // namespace nodeaware::tool

@@ -144,8 +144,8 @@ std::string GpuCopies::prepare(bool needed, int device, size_t bytes) {
     return job_.first_complaint(why);
 }
 
-std::vector<Measurements::Copies> GpuCopies::copies(Repeats& repeats) {
-    std::vector<Measurements::Copies> found;
+std::vector<GpuCopies::Kind> GpuCopies::kinds() const {
+    std::vector<Kind> found;
     for (const bool same_socket : {true, false}) {
         for (const HostMemory host : {HostMemory::pinned, HostMemory::arena}) {
             for (const Direction direction :
@@ -153,11 +153,20 @@ std::vector<Measurements::Copies> GpuCopies::copies(Repeats& repeats) {
                 const Kind kind{direction, host, same_socket};
                 const bool is_known =
                     host == HostMemory::arena ? has_arena_ : direction != Direction::both;
-                if (!is_known || group(kind).empty()) { continue; }
-                const auto copies = copies_of(kind, repeats);
-                found.insert(found.end(), copies.begin(), copies.end());
+                if (is_known && !group(kind).empty()) { found.push_back(kind); }
             }
         }
+    }
+    return found;
+}
+
+std::vector<Measurements::Copies> GpuCopies::copies(Repeats& repeats) {
+    const std::vector<Kind> all = kinds();
+    repeats.plan(gpu_copies_share * static_cast<double>(all.size()));
+    std::vector<Measurements::Copies> found;
+    for (const Kind& kind : all) {
+        const auto copies = copies_of(kind, repeats);
+        found.insert(found.end(), copies.begin(), copies.end());
     }
     return found;
 }

@@ -53,6 +53,8 @@ class GpuCopies {
     const std::vector<int>& group(const Kind& kind) const {
         return kind.same_socket ? near_ : far_;
     }
+    /// Those that these processes can do.
+    std::vector<Kind> kinds() const;
     bool takes_part() const;
     size_t copied_bytes() const;
     size_t most_bytes(const Kind& kind) const;

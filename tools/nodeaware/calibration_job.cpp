@@ -4,28 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <ctime>
 #include <sched.h>
 
 namespace nodeaware::tool {
 
-void ProgressLine::show(const std::string& text) {
-    if (!shown_) { return; }
-    std::fprintf(stderr, "\r%-*s", static_cast<int>(width_), text.c_str());
-    std::fflush(stderr);
-    width_ = text.size();
-}
-
-void ProgressLine::clear() {
-    if (!shown_ || width_ == 0) { return; }
-    std::fprintf(stderr, "\r%*s\r", static_cast<int>(width_), "");
-    width_ = 0;
-}
-
-CalibrationJob::CalibrationJob(const World& world, int socket, bool progress)
+CalibrationJob::CalibrationJob(const World& world, int socket, ProgressLine::Kind progress)
     : rank_(world.rank), topology_(world.node_of), oversubscribed_(world.oversubscribed),
-      sockets_(static_cast<size_t>(world.size)), progress_(progress && world.rank == 0) {
+      sockets_(static_cast<size_t>(world.size)),
+      progress_(world.rank == 0 ? progress : ProgressLine::Kind::none) {
     check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Allgather(&socket, 1, MPI_INT, sockets_.data(), 1, MPI_INT, comm_), "MPI_Allgather");

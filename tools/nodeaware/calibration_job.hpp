@@ -4,6 +4,7 @@
 #include "runtime/memory/node_arena.hpp"
 #include "runtime/progress/waiter.hpp"
 #include "strategies/topology.hpp"
+#include "tools/nodeaware/progress_line.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -23,21 +24,6 @@ inline double seconds_now() {
         .count();
 }
 
-/// One line on stderr, rewritten; only rank 0 has one.
-class ProgressLine {
-  public:
-    explicit ProgressLine(bool shown) : shown_(shown) {}
-    ~ProgressLine() { clear(); }
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
-    void show(const std::string& text);
-    void clear();
-
-  private:
-    bool shown_;
-    size_t width_ = 0;
-};
-
 /// The ranks of a calibration, what they share, and who measures with whom: all on the two nodes
 /// that have the most ranks, called first and second. Every function that does not say otherwise is
 /// called by all ranks. Throws MpiError.
@@ -45,7 +31,8 @@ class CalibrationJob {
   public:
     static constexpr int tag = 7;
 
-    CalibrationJob(const World& world, int socket, bool progress);
+    /// `progress` is that of rank 0; no other one has any.
+    CalibrationJob(const World& world, int socket, ProgressLine::Kind progress);
     ~CalibrationJob();
     CalibrationJob(const CalibrationJob&) = delete;
     CalibrationJob& operator=(const CalibrationJob&) = delete;

@@ -1,6 +1,7 @@
 #include "tools/nodeaware/calibration_repeats.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nodeaware::tool {
 
@@ -34,6 +35,8 @@ std::vector<double> Repeats::measure(const std::string& name, std::vector<Case>&
                                      double share, const Round& round) {
     const double begin = seconds_now();
     const double limit = share * settings_.time_limit;
+    planned_ = std::max(0.0, planned_ - share);
+    end_ = begin + limit;
     std::vector<double> best = first_pass(name, cases, limit, round);
     const std::vector<int> iterations = iterations_for(best);
     int without_gain = 0;
@@ -58,6 +61,7 @@ std::vector<double> Repeats::measure(const std::string& name, std::vector<Case>&
     check(MPI_Allreduce(MPI_IN_PLACE, best.data(), static_cast<int>(best.size()), MPI_DOUBLE,
                         MPI_MIN, job_.comm()),
           "MPI_Allreduce");
+    end_ = 0;
     return best;
 }
 
@@ -85,8 +89,12 @@ std::vector<double> Repeats::first_pass(const std::string& name, std::vector<Cas
 
 void Repeats::show(const std::string& name, int repeat, size_t done, size_t all) {
     if (job_.rank() != 0) { return; }
+    const double left = planned_ * settings_.time_limit + std::max(0.0, end_ - seconds_now());
     job_.progress().show("calibrate: " + name + ", pass " + std::to_string(repeat + 1) + ", " +
-                         std::to_string(100 * done / all) + " %");
+                         std::to_string(100 * done / all) + " %, " +
+                         (left > 0 ? "up to " + std::to_string(std::lround(std::ceil(left))) + " s"
+                                   : "some seconds") +
+                         " left");
 }
 
 } // namespace nodeaware::tool

@@ -25,11 +25,13 @@ class Repeats {
     Repeats(CalibrationJob& job, const CalibrationSettings& settings)
         : job_(job), settings_(settings) {}
 
+    /// Further benchmarks are to come that share so much of the time limit.
+    void plan(double share) { planned_ += share; }
     /// The least times of all cases, whose sizes ascend, within `share` of the time limit. Cases
     /// that take too long are dropped. Collective, the same result on all ranks.
     std::vector<double> measure(const std::string& name, std::vector<Case>& cases, double share,
                                 const Round& round);
-    /// What is measured, on the line of progress.
+    /// What is measured, and how long all that is planned may still take, on the line of progress.
     void show(const std::string& name, int repeat, size_t done, size_t all);
 
   private:
@@ -38,6 +40,8 @@ class Repeats {
 
     CalibrationJob& job_;
     const CalibrationSettings& settings_;
+    double planned_ = 0; ///< shares of the benchmarks that have not begun
+    double end_ = 0;     ///< of the time of the one that has; 0: none
 };
 
 } // namespace nodeaware::tool
