@@ -1,6 +1,7 @@
 #include "runtime/job/world.hpp"
 
 #include "runtime/job/address_space.hpp"
+#include "runtime/job/launcher.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/machine.hpp"
 #include "runtime/job/model.hpp"
@@ -15,6 +16,12 @@
 namespace nodeaware {
 
 namespace {
+
+#ifdef OPEN_MPI
+constexpr const char* mpi_name = "Open MPI";
+#else
+constexpr const char* mpi_name = "MPICH";
+#endif
 
 /// Some of them: a file may be anything.
 std::string in_one_line(const std::vector<std::string>& complaints) {
@@ -183,6 +190,8 @@ World World::discover() {
         world.complain_of_settings(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
     }
     if (world.options.disable) { return world; }
+    const std::string misled = complaint_of_launcher(world.size, mpi_name);
+    if (!misled.empty()) { log(LogLevel::warn, "{}", misled); }
     const MachineRanks machine(world.rank);
     const Binding place = describe_machine().place;
     world.oversubscribed = machine.ranks() > place.cores;

@@ -1,0 +1,107 @@
+#include "runtime/job/launcher.hpp"
+
+#include "runtime/job/options.hpp"
+
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <unistd.h>
+
+namespace nodeaware {
+
+namespace {
+
+struct Variables {
+    std::string_view count;
+    std::string_view rank;
+};
+
+/// Of launchers that are inside of what comes after them, if both are there.
+constexpr std::array<Variables, 3> launchers = {{
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"PMI_SIZE", "PMI_RANK"},
+    {"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
+}};
+/// Slurm's number of tasks is in batch scripts, too; that of a step is only where srun has started
+/// the process, or the launcher's daemon that has.
+constexpr Variables step = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"};
+
+std::optional<std::string_view> value_of(std::string_view name,
+                                         const std::vector<std::string>& environment) {
+    for (const std::string_view entry : environment) {
+        if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
+            return entry.substr(name.size() + 1);
+        }
+    }
+    return std::nullopt;
+}
+
+/// 0: no number.
+int number_of(std::string_view text) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+std::string content_of(pid_t process, const char* name) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// 0: not known.
+pid_t parent_of(pid_t process) {
+    constexpr std::string_view key = "\nPPid:\t";
+    const std::string status = content_of(process, "status");
+    const size_t begin = status.find(key);
+    if (begin == std::string::npos) { return 0; }
+    const size_t number = begin + key.size();
+    return number_of(std::string_view(status).substr(number, status.find('\n', number) - number));
+}
+
+/// Whether a process that the launcher has started, and that has an MPI, has started this one.
+bool is_child_of_a_rank(const std::string& variable) {
+    for (pid_t process = getppid(); process > 1; process = parent_of(process)) {
+        const std::string environment = '\0' + content_of(process, "environ");
+        if (environment.find('\0' + variable + '=') == std::string::npos) { return false; }
+        if (content_of(process, "maps").find("/libmpi") != std::string::npos) { return true; }
+    }
+    return false;
+}
+
+} // namespace
+
+Launched launched_with_others(const std::vector<std::string>& environment) {
+    Launched found;
+    const auto look_at = [&](const Variables& variables) {
+        const auto count = value_of(variables.count, environment);
+        if (!count || !found.variable.empty()) { return; }
+        found = {std::string(variables.count), std::string(*count),
+                 value_of(variables.rank, environment) == "0"};
+    };
+    for (const Variables& variables : launchers) {
+        const auto count = value_of(variables.count, environment);
+        if (count && number_of(*count) <= 1) { return {}; }
+        look_at(variables);
+    }
+    // Where a user has asked Slurm for no MPI, every process is to be alone.
+    if (value_of("SLURM_MPI_TYPE", environment) != "none") { look_at(step); }
+    return number_of(found.count) > 1 ? found : Launched{};
+}
+
+std::string complaint_of_launcher(int size, std::string_view mpi_name) {
+    if (size != 1) { return ""; }
+    const Launched launched = launched_with_others(process_environment());
+    if (!launched.is_rank_0 || is_child_of_a_rank(launched.variable)) { return ""; }
+    const std::string name(mpi_name);
+    const std::string remedy = launched.variable == step.count
+                                   ? "start it by \"srun --mpi=...\" with a type that " + name +
+                                         " knows (srun --mpi=list), or by the mpirun of this " +
+                                         name
+                                   : "start it by the mpirun of this " + name;
+    return "each process is alone in MPI_COMM_WORLD, but the launcher has started " +
+           launched.count + " (" + launched.variable + "): it is that of another MPI; " + remedy;
+}
+
+} // namespace nodeaware
