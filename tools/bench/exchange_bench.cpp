@@ -216,10 +216,13 @@ void print_messages(const std::vector<Pattern>& patterns) {
     }
 }
 
-nlohmann::ordered_json describe_run(const Options& options, const CLI::App& app, int ranks) {
+nlohmann::ordered_json describe_run(const Options& options, const CLI::App& app, int ranks,
+                                    int ranks_with_library) {
     const Settings& settings = options.settings;
-    nlohmann::ordered_json json{
-        {"program", app.get_name()}, {"mpi_library", mpi_library_version()}, {"ranks", ranks}};
+    nlohmann::ordered_json json{{"program", app.get_name()},
+                                {"mpi_library", mpi_library_version()},
+                                {"ranks", ranks},
+                                {"ranks_with_library", ranks_with_library}};
     const char* start = settings.start == StartLine::Mode::none ? "none"
                         : options.shared_clock                  ? "shared_clock"
                                                                 : "barrier";
@@ -257,7 +260,9 @@ class Output {
         int ranks = 0;
         check(MPI_Comm_rank(control, &rank_), "MPI_Comm_rank");
         check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
-        json_ = describe_run(options, app, ranks);
+        const bool needs_library = options.settings.only != Only::native;
+        json_ = describe_run(options, app, ranks,
+                             ranks_with_library(app.get_name(), needs_library, control));
         save(false);
         std::vector<std::string> labels;
         std::vector<std::string> names;

@@ -151,10 +151,11 @@ nlohmann::ordered_json to_json(const Result& result) {
     return json;
 }
 
-nlohmann::ordered_json describe_run(const Options& options, int ranks) {
+nlohmann::ordered_json describe_run(const Options& options, int ranks, int ranks_with_library) {
     return {{"program", "pingpong_bench"},
             {"mpi_library", mpi_library_version()},
             {"ranks", ranks},
+            {"ranks_with_library", ranks_with_library},
             {"options",
              {{"partner", options.partner},
               {"bytes", options.bytes},
@@ -175,7 +176,8 @@ int run(Options& options, MPI_Comm control) {
         throw InputError("no rank " + std::to_string(std::max(options.partner, 1)) +
                          " to play with: there are " + std::to_string(ranks) + " ranks");
     }
-    nlohmann::ordered_json json = describe_run(options, ranks);
+    nlohmann::ordered_json json =
+        describe_run(options, ranks, ranks_with_library("pingpong_bench", true, control));
     if (rank == 0) {
         std::printf("%10s  %-6s  %10s  %10s  %10s\n", "bytes", "form", "median us", "min us",
                     "max us");

@@ -26,6 +26,10 @@ void broadcast(std::string& text, MPI_Comm comm, int root = 0);
 
 std::string mpi_library_version();
 
+// Collective: how many ranks have libnodeaware.so preloaded, on rank 0. Where the forms that are
+// measured need it (`is_needed`) and not all have it, rank 0 says so.
+int ranks_with_library(const std::string& program, bool is_needed, MPI_Comm comm);
+
 // Seconds of CLOCK_MONOTONIC, which all processes of one machine share.
 inline double now() {
     timespec t{};
