@@ -1,6 +1,7 @@
 #include "tools/fit/fit.hpp"
 #include "tools/fit/gap_fit.hpp"
 #include "tools/fit/measurement_json.hpp"
+#include "tools/fit/saturation.hpp"
 #include "tuning/table_file.hpp"
 
 #include <gtest/gtest.h>
@@ -116,6 +117,55 @@ TEST(Gap, OfEachProtocolIsItsOwn) {
 TEST(Gap, NeedsSeveralNumbersOfProcesses) {
     EXPECT_EQ(gap_of(fit(measured(emulated, 1), {}).table), -1);
     EXPECT_FALSE(fit_node_limits({}, Path{}).protocols[2]);
+}
+
+TEST(Injection, IsNotMeasuredByProcessesThatDoNotReachIt) {
+    Machine wide = real; // its limit is that of 16 processes
+    wide.inverse_rate = wide.beta / 16;
+    for (const int processes : {2, 6, 8}) {
+        const FitResult result = fit(measured(wide, processes, 7), {});
+        EXPECT_EQ(result.table.inverse_injection_rate[0], 0) << processes;
+        ASSERT_EQ(result.not_measured.size(), 1U) << processes;
+        EXPECT_EQ(result.not_measured[0].key, "injection.host");
+        EXPECT_NE(result.not_measured[0].why.find("up to " + std::to_string(processes)),
+                  std::string::npos)
+            << result.not_measured[0].why;
+        // As the models and the file have it, there is none.
+        EXPECT_EQ(parse_table(to_json_text(result.table), "text").inverse_injection_rate[0], 0);
+        EXPECT_TRUE(result.doubtful.empty());
+    }
+    FitOptions all;
+    all.most_injecting = 32;
+    const FitResult reached = fit(measured(wide, 32), all);
+    EXPECT_TRUE(reached.not_measured.empty());
+    EXPECT_NEAR(reached.table.inverse_injection_rate[0], wide.inverse_rate,
+                0.2 * wide.inverse_rate);
+}
+
+TEST(Injection, IsNotMeasuredByOneNumberOfProcesses) {
+    const FitResult result = fit(measured(real, 1), {});
+    ASSERT_EQ(result.not_measured.size(), 1U);
+    EXPECT_EQ(result.not_measured[0].why, "there are no messages by several numbers of processes");
+    Measurements without = measured(real, 1);
+    without.simultaneous.clear();
+    EXPECT_TRUE(fit(without, {}).not_measured.empty()) << "nobody has tried";
+}
+
+TEST(Injection, GrowthIsThatOfTheTransfer) {
+    Path path;
+    path.by_protocol[2] = Postal{real.alpha, real.beta};
+    const auto growth = [&](const Machine& machine, int processes) {
+        return growth_with_processes(measured(machine, processes).simultaneous, path).value_or(-1);
+    };
+    EXPECT_NEAR(growth(real, 8), 1, 0.01);
+    EXPECT_NEAR(growth(real, 4), 0, 0.01);
+    EXPECT_EQ(growth(real, 1), -1);
+    // Gaps take longer with each process, too, and are no limit of the bytes.
+    Machine busy = real;
+    busy.gap = 1e-4;
+    EXPECT_GT(growth(busy, 4), growth_of_limit);
+    path.gaps[2] = busy.gap;
+    EXPECT_NEAR(growth(busy, 4), 0, 0.01);
 }
 
 TEST(Gap, IsInTheTableFile) {

@@ -138,6 +138,18 @@ TEST(LassenSpectrum, HasTheSwitchPointsOfTheMpi) {
     }
 }
 
+// Two pairs of processes have less than three quarters of the node's rate.
+TEST(LassenSpectrum, HasNoInjectionLimitOfTwoPairs) {
+    if (absent("lassen_spectrum")) { GTEST_SKIP() << "no folder " << NODEAWARE_MEASUREMENTS; }
+    FitOptions options;
+    EXPECT_GT(fit(read_folder("lassen_spectrum"), options).table.inverse_injection_rate[0], 0);
+    options.most_injecting = 2;
+    const FitResult result = fit(read_folder("lassen_spectrum"), options);
+    EXPECT_EQ(result.table.inverse_injection_rate[0], 0);
+    ASSERT_FALSE(result.not_measured.empty());
+    EXPECT_EQ(result.not_measured[0].key, "injection.host");
+}
+
 // Tables I to III of the data-movement paper: the recorded data are those of the tables, and the
 // switch points are all found. The injection limit is fitted here from larger messages than there.
 TEST(LassenMvapich, FitsThePublishedParameters) {

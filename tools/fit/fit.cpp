@@ -2,6 +2,7 @@
 
 #include "tools/fit/copy_fit.hpp"
 #include "tools/fit/gap_fit.hpp"
+#include "tools/fit/saturation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -162,6 +163,7 @@ class Fitter {
         for (const auto& sample : measured_.simultaneous) {
             if (sample.memory == memory && sample.processes <= most) { samples.push_back(sample); }
         }
+        if (samples.empty()) { return; }
         const NodeLimits limits = fit_node_limits(samples, path);
         const std::string key = "paths." + std::string(name_of(memory)) + ".network.";
         for (const Protocol protocol : protocols) {
@@ -176,16 +178,20 @@ class Fitter {
             }
             path.gaps[static_cast<size_t>(protocol)] = std::min(found->gap, alpha);
         }
-        if (injection(memory, samples) || limits.inverse_rate == 0) { return; }
+        const std::string injection_key = "injection." + std::string(name_of(memory));
+        if (const std::string why = why_not_injection(samples, path); !why.empty()) {
+            return not_measured(injection_key, why);
+        }
+        if (injection(memory, samples)) { return; }
+        if (limits.inverse_rate == 0) {
+            return not_measured(injection_key, "the times show no limit of the node");
+        }
         result_.table.inverse_injection_rate[static_cast<size_t>(memory)] = limits.inverse_rate;
         // Of all protocols together; the largest messages show it best.
         const auto last = std::find_if(limits.protocols.rbegin(), limits.protocols.rend(),
                                        [](const auto& found) { return found.has_value(); });
-        result_.lines.push_back({"injection." + std::string(name_of(memory)),
-                                 (*last)->line,
-                                 (*last)->first_bytes,
-                                 (*last)->last_bytes,
-                                 {}});
+        result_.lines.push_back(
+            {injection_key, (*last)->line, (*last)->first_bytes, (*last)->last_bytes, {}});
     }
 
     void note_gap(const std::string& key, const NodeLimits::OfProtocol& found) {
@@ -195,6 +201,22 @@ class Fitter {
             doubt(key, "noisy: residuals are " + number(100 * found.line.rms_relative) +
                            " % of the times");
         }
+    }
+
+    void not_measured(const std::string& key, const std::string& why) {
+        warn(key, "not measured: " + why);
+        result_.not_measured.push_back({key, why});
+    }
+
+    /// Why the samples do not tell R_N; empty: they do.
+    static std::string why_not_injection(const std::vector<Measurements::Simultaneous>& samples,
+                                         const Path& path) {
+        const auto growth = growth_with_processes(samples, path);
+        if (!growth) { return "there are no messages by several numbers of processes"; }
+        if (*growth >= growth_of_limit) { return ""; }
+        double most = 0;
+        for (const auto& sample : samples) { most = std::max(most, sample.processes); }
+        return "up to " + number(most) + " processes the rate of the node grows with their number";
     }
 
     /// 1/R_N from many processes. False if there are too few.

@@ -34,11 +34,18 @@ struct FittedLine {
     std::optional<double> next{}; ///< of further copies of a stream
 };
 
+/// What the measurements do not tell, though they are of the kind that could.
+struct NotMeasured {
+    std::string key;
+    std::string why;
+};
+
 struct FitResult {
     ModelTable table; ///< name, fingerprint and notes are left to the caller
     std::vector<FittedLine> lines;
-    std::vector<std::string> warnings; ///< implausible or noisy results, too few points
-    std::vector<std::string> doubtful; ///< keys of the implausible and noisy ones
+    std::vector<std::string> warnings;     ///< implausible or noisy results, too few points
+    std::vector<std::string> doubtful;     ///< keys of the implausible and noisy ones
+    std::vector<NotMeasured> not_measured; ///< also among the warnings
 };
 
 /// A table from measurements, as section 3 of [N] makes it: the least time of all pairs of one
@@ -49,7 +56,8 @@ struct FitResult {
 ///  - Message gap: gap_fit.hpp, from the same processes as the injection limit, or from all where
 ///    these are few.
 ///  - Injection limit: seconds = alpha + node bytes / R_N over rendezvous messages of the processes
-///    of one socket ([N] table 4), without the gaps; with fewer processes as in gap_fit.hpp.
+///    of one socket ([N] table 4), without the gaps; with fewer processes as in gap_fit.hpp. None
+///    where the processes do not reach it (saturation.hpp): the models then go by the processes.
 ///  - Shared memory: the rate of copies from 64 KiB on (the slope of all where these are too few),
 ///    and the median flag latency.
 ///  - Parameters that cannot be (negative) are put to the nearest that can: the line through the

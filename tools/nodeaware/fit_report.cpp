@@ -34,7 +34,11 @@ ordered_json to_json(const FittedLine& line) {
 ordered_json to_json(const FitResult& result, const Comparison& comparison) {
     ordered_json json = {{"lines", ordered_json::array()},
                          {"warnings", result.warnings},
-                         {"doubtful", result.doubtful}};
+                         {"doubtful", result.doubtful},
+                         {"not_measured", ordered_json::array()}};
+    for (const NotMeasured& one : result.not_measured) {
+        json["not_measured"].push_back({{"key", one.key}, {"why", one.why}});
+    }
     for (const FittedLine& line : result.lines) { json["lines"].push_back(to_json(line)); }
     for (const Compared& row : comparison.rows) {
         ordered_json entry = {{"key", row.key}, {"compared", row.published}, {"fitted", nullptr}};
@@ -59,6 +63,9 @@ void print_lines(const FitResult& result) {
         if (line.gap) { std::printf("  gap %.3e s", *line.gap); }
         if (line.next) { std::printf("  next %.3e s", *line.next); }
         std::printf("\n");
+    }
+    for (const NotMeasured& one : result.not_measured) {
+        std::printf("%-34s not measured\n", one.key.c_str());
     }
 }
 
