@@ -10,6 +10,10 @@ add_custom_command(OUTPUT ${written}
 add_custom_target(nodeaware_documentation ALL DEPENDS ${written})
 
 install(FILES ${documentation}/nodeaware.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# The command of each MPI has the same page.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/nodeaware-mpi.1 ".so man1/nodeaware.1\n")
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/nodeaware-mpi.1 RENAME nodeaware-${NODEAWARE_MPI_NAME}.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${documentation}/libnodeaware.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(FILES ${documentation}/nodeaware.bash RENAME nodeaware
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)

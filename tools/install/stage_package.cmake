@@ -24,6 +24,10 @@ if(CPACK_GENERATOR STREQUAL DEB)
     "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
     "  * Built by CPack; what has changed is in changelog.gz.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${now}\n")
   run(gzip -9nf ${documents}/changelog ${documents}/changelog.Debian)
+  # Debian's zsh looks into no other folder below /usr/share.
+  file(MAKE_DIRECTORY ${root}/usr/share/zsh/vendor-completions)
+  file(RENAME ${root}/usr/share/zsh/site-functions/_nodeaware ${root}/usr/share/zsh/vendor-completions/_nodeaware)
+  file(REMOVE_RECURSE ${root}/usr/share/zsh/site-functions)
 
   # What binaries need, by Debian's own means. The MPI is the application's, which the library uses and does not
   # bring: only the programs of the package are linked with one.
