@@ -25,6 +25,8 @@ class SharedMemory {
 
     std::byte* data() const { return data_; }
     size_t size() const { return size_; }
+    /// Whether it is in /dev/shm, whose size is limited.
+    bool is_in_dev_shm() const { return may_lack_space_; }
 
     /// Makes `bytes` of it accessible, the reserve included; data() may be another one then. False
     /// if it cannot be had, at least not now.

@@ -20,6 +20,7 @@ void add_place_command(CLI::App& app);
 void add_documentation_command(CLI::App& app);
 /// `command_line` is somebody else's, what stands behind "--"; it is read when the command is run.
 void add_run_command(CLI::App& app, const std::vector<std::string>& command_line);
+void add_doctor_command(CLI::App& app, const std::vector<std::string>& command_line);
 void add_replay_command(CLI::App& app, const std::vector<std::string>& command_line);
 
 } // namespace nodeaware::tool

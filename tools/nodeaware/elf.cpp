@@ -1,5 +1,6 @@
 #include "tools/nodeaware/elf.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -9,6 +10,7 @@
 #include <link.h>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -163,6 +165,33 @@ std::vector<ElfW(Dyn)> dynamic_entries(const Image& image, const ElfW(Ehdr) & he
     return entries;
 }
 
+/// Names in what a file needs of others, as "GLIBC_2.34".
+std::vector<std::string> needed_versions(const Image& image, const ElfW(Ehdr) & header) {
+    std::optional<uint64_t> strings;
+    std::optional<uint64_t> library_at;
+    for (const auto& entry : dynamic_entries(image, header)) {
+        if (entry.d_tag == DT_STRTAB) { strings = file_offset(image, header, entry.d_un.d_ptr); }
+        if (entry.d_tag == DT_VERNEED) {
+            library_at = file_offset(image, header, entry.d_un.d_ptr);
+        }
+    }
+    std::vector<std::string> names;
+    while (strings && library_at) {
+        const auto library = image.at<ElfW(Verneed)>(*library_at);
+        if (!library) { break; }
+        uint64_t version_at = *library_at + library->vn_aux;
+        for (int i = 0; i < library->vn_cnt; ++i) {
+            const auto version = image.at<ElfW(Vernaux)>(version_at);
+            if (!version) { break; }
+            names.push_back(image.string_at(*strings + version->vna_name));
+            version_at += version->vna_next;
+        }
+        if (library->vn_next == 0) { break; }
+        *library_at += library->vn_next;
+    }
+    return names;
+}
+
 } // namespace
 
 const char* name_of(MpiFlavor flavor) { return flavor == MpiFlavor::openmpi ? "openmpi" : "mpich"; }
@@ -217,6 +246,20 @@ bool is_statically_linked(const fs::path& file) {
         if (!segment || segment->p_type == PT_INTERP) { return false; }
     }
     return true;
+}
+
+std::string needed_glibc(const fs::path& file) {
+    const Image image(file);
+    const auto header = image.at<ElfW(Ehdr)>(0);
+    if (!header || !is_of_this_machine(*header)) { return ""; }
+    constexpr std::string_view prefix = "GLIBC_2.";
+    int newest = -1;
+    for (const std::string& name : needed_versions(image, *header)) {
+        if (name.starts_with(prefix)) {
+            newest = std::max(newest, std::atoi(name.c_str() + prefix.size()));
+        }
+    }
+    return newest < 0 ? "" : "2." + std::to_string(newest);
 }
 
 std::optional<MpiFlavor> mpi_of(const fs::path& program) {

@@ -29,6 +29,10 @@ std::optional<DynamicSection> read_dynamic_section(const std::filesystem::path& 
 /// Whether this is an ELF file of this machine's word size that no dynamic linker starts.
 bool is_statically_linked(const std::filesystem::path& file);
 
+/// The newest version of the GNU C library of which the file needs anything: "2.34". Empty where it
+/// needs none, or cannot be read.
+std::string needed_glibc(const std::filesystem::path& file);
+
 /// The MPI that a program or one of its libraries needs, if any.
 std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);
 

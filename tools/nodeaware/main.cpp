@@ -54,14 +54,17 @@ int run(int argc, char** argv) {
     nodeaware::tool::add_place_command(app);
     std::vector<std::string> command_line;
     nodeaware::tool::add_run_command(app, command_line);
+    nodeaware::tool::add_doctor_command(app, command_line);
     nodeaware::tool::add_replay_command(app, command_line);
     nodeaware::tool::add_documentation_command(app);
     if (argc > 1) { require_command(app, argv[1]); }
-    // What stands behind "--" is somebody else's command line; "run" does without.
+    // What stands behind "--" is somebody else's command line; "run" and "doctor" do without.
     char** const end = argv + argc;
-    const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
-    char** const others = is_run ? find_others_words(*app.get_subcommand("run"), argv + 2, end)
-                                 : std::find(argv, end, std::string_view("--"));
+    const std::string_view word = argc > 1 ? argv[1] : "";
+    char** const others =
+        word == "run" || word == "doctor"
+            ? find_others_words(*app.get_subcommand(std::string(word)), argv + 2, end)
+            : std::find(argv, end, std::string_view("--"));
     const bool has_dashes = others < end && std::string_view(*others) == "--";
     command_line.assign(has_dashes ? others + 1 : others, end);
     try {

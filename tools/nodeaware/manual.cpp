@@ -56,8 +56,10 @@ void add_synopsis(Roff& page, const std::vector<DescribedCommand>& commands) {
 void add_ends_of_command(Roff& page) {
     page.section("EXIT STATUS");
     page.item("0", "All went well.");
-    page.item("1", "`analyze`, `export`, `replay`: part of a trace could not be read, or replayed "
-                   "data were wrong; what is printed says so.");
+    page.item("1",
+              "`analyze`, `export`, `replay`: part of a trace could not be read, or replayed "
+              "data were wrong; what is printed says so. `doctor`: something is wrong with the "
+              "job.");
     page.item("2", "An error, said on stderr.");
     page.item("100 and above", "The command line is wrong; stderr says what was expected.");
     page.paragraph("`run` has the exit status of the command that it runs, if it can run it.");
@@ -72,6 +74,7 @@ void add_ends_of_command(Roff& page) {
     page.section("EXAMPLES");
     page.example("nodeaware run -- mpirun -n 256 ./app input\n"
                  "nodeaware run --strategy split --report 1 -- srun -n 256 ./app\n"
+                 "nodeaware doctor -- srun -N 2 -n 256 ./app\n"
                  "nodeaware run --profile trace -- mpirun -n 256 ./app\n"
                  "nodeaware analyze trace --html page.html\n"
                  "mpirun -n 64 nodeaware calibrate");

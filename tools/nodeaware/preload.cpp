@@ -41,6 +41,19 @@ fs::path find_library(std::optional<MpiFlavor> flavor) {
         core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
 }
 
+fs::path find_own_program(const std::string& name, MpiFlavor flavor) {
+    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+    const fs::path candidates[] = {own / (name + "-" + name_of(flavor)), own / name,
+                                   own / ".." / name_of(flavor) / name};
+    std::string searched;
+    for (const fs::path& file : candidates) {
+        if (mpi_of(file) == flavor) { return fs::canonical(file); }
+        searched += "\n  " + fs::weakly_canonical(file).string();
+    }
+    throw LaunchError("there is no " + name + " for " + name_of(flavor) +
+                      "; looked for:" + searched);
+}
+
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& wanted) {
     constexpr std::string_view prefix = "NODEAWARE_";
     std::map<std::string, std::string> settings;

@@ -16,6 +16,10 @@ namespace nodeaware::tool {
 /// LaunchError.
 std::filesystem::path find_library(std::optional<MpiFlavor> flavor);
 
+/// A program of this installation that is started in a job, as it was built for this MPI: beside
+/// this one, or in the build for the other MPI. Throws LaunchError.
+std::filesystem::path find_own_program(const std::string& name, MpiFlavor flavor);
+
 /// Settings for the ranks, as NAME=VALUE: those that are `wanted` (by option name, as in
 /// NODEAWARE_NAME; empty ones are not), and those of this environment, which a launcher need not
 /// hand on to other nodes. Throws LaunchError where one is wrong.

@@ -18,8 +18,6 @@ namespace nodeaware::tool::replay {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 [[noreturn]] void fail(const std::string& what, int error) {
     throw std::runtime_error(what + ": " + std::strerror(error));
 }
@@ -32,21 +30,6 @@ MpiFlavor flavor_of(const std::vector<std::string>& launcher) {
     return told ? *told : mpi_of("/proc/self/exe").value_or(MpiFlavor::openmpi);
 }
 
-/// The program for this MPI, beside this one or in the build for the other MPI.
-fs::path find_replay_program(MpiFlavor flavor) {
-    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-    const std::string name = "nodeaware_replay";
-    const fs::path candidates[] = {own / (name + "-" + name_of(flavor)), own / name,
-                                   own / ".." / name_of(flavor) / name};
-    std::string searched;
-    for (const fs::path& file : candidates) {
-        if (mpi_of(file) == flavor) { return fs::canonical(file); }
-        searched += "\n  " + fs::weakly_canonical(file).string();
-    }
-    throw LaunchError("there is no nodeaware_replay for " + std::string(name_of(flavor)) +
-                      "; looked for:" + searched);
-}
-
 std::vector<std::string> command_of(const std::string& strategy, const std::vector<int>& patterns,
                                     const Job& job) {
     if (job.launcher.empty()) {
@@ -54,7 +37,7 @@ std::vector<std::string> command_of(const std::string& strategy, const std::vect
     }
     const MpiFlavor flavor = flavor_of(job.launcher);
     std::vector<std::string> command = job.launcher;
-    command.push_back(find_replay_program(flavor).string());
+    command.push_back(find_own_program("nodeaware_replay", flavor).string());
     command.insert(command.end(), job.arguments.begin(), job.arguments.end());
     command.emplace_back("--pattern");
     for (const int number : patterns) { command.push_back(std::to_string(number)); }
