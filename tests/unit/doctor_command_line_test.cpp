@@ -72,9 +72,11 @@ TEST_F(DoctorsCommandLine, TheProbeTakesThePlaceOfProgramsAndTheirArguments) {
     for (const auto& [command, expected] : cases) {
         SCOPED_TRACE(command);
         const Job job = understand_job(words_of(command), std::nullopt);
-        EXPECT_EQ(with_probe(job, "@"), words_of(expected));
+        EXPECT_EQ(with_probe(job, {"@"}), words_of(expected));
         EXPECT_EQ(job.facts.size(), job.programs.size());
     }
+    EXPECT_EQ(with_probe(understand_job(words_of("mpirun -n 4 app x"), std::nullopt), {"@", "y"}),
+              words_of("mpirun -n 4 @ y"));
 }
 
 TEST_F(DoctorsCommandLine, NothingElseIsRun) {

@@ -39,6 +39,8 @@ Facts good() {
     job.memory = {{"a", true, false, 0}, {"b", true, false, 0}};
     job.table = {"/home/me/model.json", "mine", "", ""};
     facts.jobs = {job};
+    facts.exchange_run = facts.run;
+    facts.exchange = {0, true, 24, {}};
     return facts;
 }
 
@@ -74,7 +76,7 @@ TEST(Doctor, FindsNothingWhereAllIsWell) {
         names += line.name + ",";
     }
     EXPECT_EQ(names, "program,launcher,ranks,nodes,MPI,library,C library,tools,memory,settings,"
-                     "table,");
+                     "table,exchange,");
     EXPECT_EQ(worst_of(lines), Verdict::ok);
 }
 
@@ -116,6 +118,7 @@ TEST(Doctor, SaysHowLaunchersFail) {
 TEST(Doctor, SaysOnlyWhatIsKnownWhereNoRankWasHeardOf) {
     Facts facts = good();
     facts.jobs.clear();
+    facts.exchange_run.reset();
     facts.run.status = 1;
     EXPECT_EQ(judge(facts).size(), 2U); // program and launcher
     facts.library.clear();
@@ -278,6 +281,28 @@ TEST(Doctor, LooksAtTheTable) {
     expect(judge_table(job_of(facts)), Verdict::wrong, "no JSON; in its place: mine");
 }
 
+TEST(Doctor, ExchangesData) {
+    Facts facts = good();
+    const auto line = [&] { return judge_exchange(facts); };
+    expect(line(), Verdict::ok, "was rerouted");
+    facts.exchange->rerouted = 0;
+    facts.exchange->left_to_mpi = {"no memory", "no time"};
+    expect(line(), Verdict::warning, "left to MPI: no memory, no time");
+    job_of(facts).memory.pop_back();
+    expect(line(), Verdict::ok, "left to MPI"); // all ranks are on one node
+    facts.exchange->has_report = false;
+    facts.exchange_run->last_words = "not of this version";
+    expect(line(), Verdict::wrong, "did not start");
+    expect(line(), Verdict::wrong, "not of this version");
+    facts.exchange->wrong = 7;
+    expect(line(), Verdict::wrong, "7 wrong values");
+    facts.exchange.reset();
+    facts.exchange_run->status = 139;
+    expect(line(), Verdict::wrong, "exit status 139: not of this version");
+    facts.exchange_run->is_out_of_time = true;
+    expect(line(), Verdict::wrong, "did not come to an end");
+}
+
 TEST(Doctor, SendsFactsAsText) {
     Facts facts = good();
     first_of(facts).preloads = {"not UTF-8: \xff"};
@@ -288,6 +313,9 @@ TEST(Doctor, SendsFactsAsText) {
     EXPECT_EQ(to_text(*job), text);
     EXPECT_EQ(job->groups[1].facts, second_of(facts));
     EXPECT_EQ(job->groups[1].ranks, (std::vector{4, 5, 6, 7}));
+    const ExchangeFacts exchange = {3, true, 5, {"reason"}};
+    EXPECT_EQ(read_exchange(to_text(exchange)), exchange);
+    EXPECT_FALSE(read_exchange("{}"));
     // All that is cut off, and what does not hold together.
     for (size_t length = 0; length < text.size(); ++length) {
         EXPECT_FALSE(read_job(text.substr(0, length)));

@@ -154,7 +154,7 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
     return job;
 }
 
-std::vector<std::string> with_probe(const Job& job, const std::string& probe) {
+std::vector<std::string> with_probe(const Job& job, const Words& probe) {
     Words command;
     const auto word = [&](size_t at) {
         return job.command.begin() + static_cast<std::ptrdiff_t>(at);
@@ -162,11 +162,11 @@ std::vector<std::string> with_probe(const Job& job, const std::string& probe) {
     size_t at = 0;
     for (const Job::Part& program : job.programs) {
         command.insert(command.end(), word(at), word(program.begin));
-        command.push_back(probe);
+        command.insert(command.end(), probe.begin(), probe.end());
         at = program.end;
     }
     command.insert(command.end(), word(at), job.command.end());
-    if (job.programs.empty()) { command.push_back(probe); }
+    if (job.programs.empty()) { command.insert(command.end(), probe.begin(), probe.end()); }
     return command;
 }
 

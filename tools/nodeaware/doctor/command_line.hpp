@@ -27,9 +27,9 @@ struct Job {
 /// part of what starts it. Throws LaunchError where nothing says what is to be started, or how.
 Job understand_job(const std::vector<std::string>& command, std::optional<MpiFlavor> wanted);
 
-/// The same command with `probe` in place of each program and its arguments, or behind the launcher
-/// where there is none.
-std::vector<std::string> with_probe(const Job& job, const std::string& probe);
+/// The same command with `probe`, a program and its arguments, in place of each program and its
+/// own, or behind the launcher where there is none.
+std::vector<std::string> with_probe(const Job& job, const std::vector<std::string>& probe);
 
 /// What the file of this word tells.
 ProgramFacts look_at(const std::string& word);

@@ -33,16 +33,18 @@ std::optional<MpiFlavor> flavor_of(const Arguments& arguments) {
                                                               : MpiFlavor::mpich;
 }
 
+std::string in_one_line(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
 void find_library_for(const Job& job, Facts& facts) {
     try {
         const std::filesystem::path library = find_library(job.flavor);
         facts.library = library.string();
         const std::string core = "libnodeaware-" + std::string(tool::name_of(job.flavor)) + ".so";
         facts.glibc_needed = needed_glibc(library.parent_path() / core);
-    } catch (const LaunchError& error) {
-        facts.no_library = error.what();
-        std::replace(facts.no_library.begin(), facts.no_library.end(), '\n', ' ');
-    }
+    } catch (const LaunchError& error) { facts.no_library = in_one_line(error.what()); }
 }
 
 /// Settings of this environment, right or wrong: a launcher need not hand them on.
@@ -52,7 +54,7 @@ std::vector<std::string> settings_here() {
     return settings;
 }
 
-/// The last lines that say anything, without those of the probe's log.
+/// The last lines that say anything, without those of what the probe logs itself.
 std::string last_words_of(const std::string& errors) {
     constexpr size_t most_lines = 3;
     constexpr size_t most_letters = 300;
@@ -60,9 +62,9 @@ std::string last_words_of(const std::string& errors) {
     std::istringstream stream(errors);
     for (std::string line; std::getline(stream, line);) {
         const bool is_empty = line.find_first_not_of(" \t\r-=*") == std::string::npos;
-        if (!is_empty && line.find("nodeaware: ") == std::string::npos) {
-            lines.push_back(line.substr(0, most_letters));
-        }
+        const bool is_own = line.find("nodeaware: shared memory: ") != std::string::npos ||
+                            line.find("nodeaware: model table ") != std::string::npos;
+        if (!is_empty && !is_own) { lines.push_back(line.substr(0, most_letters)); }
     }
     if (lines.size() > most_lines) { lines.erase(lines.begin(), lines.end() - most_lines); }
     return joined(lines, " | ");
@@ -90,28 +92,50 @@ void read_records(const std::string& output, Facts& facts) {
     }
 }
 
+/// The probe's line with this mark, if there is one.
+std::optional<std::string> behind_mark(const std::string& output, const std::string& mark) {
+    const size_t at = output.find(mark);
+    if (at == std::string::npos) { return std::nullopt; }
+    const size_t begin = at + mark.size();
+    return output.substr(begin, output.find('\n', begin) - begin);
+}
+
+/// The probe in place of the program, with the library if it is there.
+RunFacts run_in_job(const Job& job, const std::vector<std::string>& probe, const Facts& facts,
+                    double most_seconds, std::string& output) {
+    const std::vector<std::string> command = with_probe(job, probe);
+    const std::vector<std::string> full =
+        with_preload(command, understand(command, job.flavor), {facts.library, settings_here()});
+    Trial trial = try_out(full, most_seconds);
+    RunFacts run;
+    run.command = quoted(full);
+    run.was_started = true;
+    run.is_out_of_time = trial.is_out_of_time;
+    run.status = trial.status;
+    run.seconds = trial.seconds;
+    run.last_words = last_words_of(trial.errors);
+    run.memory_words = memory_words_of(trial.errors);
+    output = std::move(trial.output);
+    return run;
+}
+
 void run_probe(const Job& job, double most_seconds, Facts& facts) {
     std::string probe;
     try {
         probe = find_own_program("nodeaware_probe", job.flavor).string();
     } catch (const LaunchError& error) {
-        facts.run.obstacle = error.what();
-        std::replace(facts.run.obstacle.begin(), facts.run.obstacle.end(), '\n', ' ');
+        facts.run.obstacle = in_one_line(error.what());
         return;
     }
-    const std::vector<std::string> command = with_probe(job, probe);
-    const Launch launch = understand(command, job.flavor);
-    const std::vector<std::string> full =
-        with_preload(command, launch, {facts.library, settings_here()});
-    facts.run.command = quoted(full);
-    const Trial trial = try_out(full, most_seconds);
-    facts.run.was_started = true;
-    facts.run.is_out_of_time = trial.is_out_of_time;
-    facts.run.status = trial.status;
-    facts.run.seconds = trial.seconds;
-    facts.run.last_words = last_words_of(trial.errors);
-    facts.run.memory_words = memory_words_of(trial.errors);
-    read_records(trial.output, facts);
+    std::string output;
+    facts.run = run_in_job(job, {probe}, facts, most_seconds, output);
+    read_records(output, facts);
+    const bool is_one_job = facts.jobs.size() == 1 && facts.jobs.front().ranks > 1;
+    if (!is_one_job || worst_of(judge(facts)) == Verdict::wrong) { return; }
+    facts.exchange_run = run_in_job(job, {probe, exchange_word}, facts, most_seconds, output);
+    if (const auto text = behind_mark(output, exchange_mark)) {
+        facts.exchange = read_exchange(*text);
+    }
 }
 
 Facts gather(const Arguments& arguments, const std::vector<std::string>& command) {

@@ -16,6 +16,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TableFacts, wanted, used, complaint, differen
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobFacts, ranks, machines, node_of, groups, complaints,
                                    is_disabled, is_observing, has_virtual_nodes, wanted_bytes,
                                    memory, table)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExchangeFacts, wrong, has_report, rerouted, left_to_mpi)
 
 namespace {
 
@@ -42,6 +43,8 @@ std::string to_text(const RankFacts& rank) { return line_of(rank); }
 std::string to_text(const MemoryFacts& memory) { return line_of(memory); }
 std::string to_text(const JobFacts& job) { return line_of(job); }
 
+std::string to_text(const ExchangeFacts& exchange) { return line_of(exchange); }
+
 std::optional<RankFacts> read_rank(const std::string& text) { return read<RankFacts>(text); }
 
 std::optional<MemoryFacts> read_memory(const std::string& text) { return read<MemoryFacts>(text); }
@@ -49,6 +52,10 @@ std::optional<MemoryFacts> read_memory(const std::string& text) { return read<Me
 std::optional<JobFacts> read_job(const std::string& text) {
     std::optional<JobFacts> job = read<JobFacts>(text);
     return job && is_whole(*job) ? job : std::nullopt;
+}
+
+std::optional<ExchangeFacts> read_exchange(const std::string& text) {
+    return read<ExchangeFacts>(text);
 }
 
 } // namespace nodeaware::tool::doctor

@@ -96,6 +96,15 @@ struct JobFacts {
     const RankFacts& first() const { return groups.front().facts; }
 };
 
+/// What became of data that ranks exchanged with the library at work.
+struct ExchangeFacts {
+    long wrong = 0;                       ///< values
+    bool has_report = false;              ///< of the library; without one it was not there
+    long rerouted = 0;                    ///< calls of all ranks
+    std::vector<std::string> left_to_mpi; ///< reasons
+    bool operator==(const ExchangeFacts&) const = default;
+};
+
 struct Facts {
     std::vector<ProgramFacts> programs;    ///< empty: none is given
     MpiFlavor flavor = MpiFlavor::openmpi; ///< of the probe
@@ -106,19 +115,26 @@ struct Facts {
     std::string glibc_needed; ///< by the core, "2.34"; empty: none in particular
     std::string bad_setting;  ///< of this environment
     RunFacts run;
-    std::vector<JobFacts> jobs; ///< one, if all is well
+    std::vector<JobFacts> jobs;            ///< one, if all is well
+    std::optional<RunFacts> exchange_run;  ///< nothing: something else is wrong
+    std::optional<ExchangeFacts> exchange; ///< nothing: it did not come to its end
 };
 
-/// The beginning of a line of the probe, which has a job as JSON behind it.
+/// Beginnings of lines of the probe, which have a job, or an exchange, as JSON behind them.
 inline constexpr const char* record_mark = "nodeaware_probe:";
+inline constexpr const char* exchange_mark = "nodeaware_probe exchange:";
+/// The probe's argument for the latter.
+inline constexpr const char* exchange_word = "exchange";
 
 /// One line of text. What in it is no UTF-8 is replaced.
 std::string to_text(const RankFacts& rank);
 std::string to_text(const MemoryFacts& memory);
 std::string to_text(const JobFacts& job);
+std::string to_text(const ExchangeFacts& exchange);
 /// Nothing where it is damaged, or of another version.
 std::optional<RankFacts> read_rank(const std::string& text);
 std::optional<MemoryFacts> read_memory(const std::string& text);
 std::optional<JobFacts> read_job(const std::string& text);
+std::optional<ExchangeFacts> read_exchange(const std::string& text);
 
 } // namespace nodeaware::tool::doctor

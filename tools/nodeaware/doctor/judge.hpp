@@ -39,6 +39,9 @@ Line judge_memory(const JobFacts& job, const RunFacts& run);
 Line judge_settings(const Facts& facts);
 Line judge_table(const JobFacts& job);
 
+/// Whether data arrive with the library at work; there is an `exchange_run`.
+Line judge_exchange(const Facts& facts);
+
 /// The C library; there need be no job.
 Line judge_libc(const Facts& facts);
 

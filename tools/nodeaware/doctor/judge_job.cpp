@@ -121,6 +121,43 @@ Line judge_table(const JobFacts& job) {
     return {"table", Verdict::ok, table.wanted, ""};
 }
 
+Line judge_exchange(const Facts& facts) {
+    const RunFacts& run = *facts.exchange_run;
+    const auto wrong = [](const std::string& found, const std::string& remedy) {
+        return Line{"exchange", Verdict::wrong, found, remedy};
+    };
+    const std::string without =
+        "See whether it is so without the library, too: NODEAWARE_DISABLE=1.";
+    if (run.is_out_of_time) {
+        return wrong("MPI_Alltoallv with the library did not come to an end; " + run.last_words,
+                     without);
+    }
+    if (!facts.exchange) {
+        return wrong("a job with the library failed, exit status " + std::to_string(run.status) +
+                         ": " + run.last_words,
+                     without);
+    }
+    const ExchangeFacts& exchange = *facts.exchange;
+    if (exchange.wrong > 0) {
+        return wrong("MPI_Alltoallv gave " + counted(exchange.wrong, "wrong value"), without);
+    }
+    if (!exchange.has_report) {
+        return wrong("the library did not start, or cannot write into the folder for temporary "
+                     "files; " +
+                         run.last_words,
+                     "Install libnodeaware.so and its core together, by cmake --install.");
+    }
+    if (exchange.rerouted > 0) {
+        return {"exchange", Verdict::ok, "MPI_Alltoallv was rerouted, and all data were right", ""};
+    }
+    const std::string found =
+        "all data were right, but MPI_Alltoallv was left to MPI: " + joined(exchange.left_to_mpi);
+    const auto nodes = facts.jobs.front().memory.size();
+    const bool has_to = nodes == 1 || nodes == static_cast<size_t>(facts.jobs.front().ranks);
+    if (has_to) { return {"exchange", Verdict::ok, found, ""}; }
+    return {"exchange", Verdict::warning, found, "NODEAWARE_LOG=info says more."};
+}
+
 std::vector<Line> judge(const Facts& facts) {
     std::vector<Line> lines;
     for (const ProgramFacts& program : facts.programs) { lines.push_back(judge_program(program)); }
@@ -143,6 +180,7 @@ std::vector<Line> judge(const Facts& facts) {
     if (is_one_job) { lines.push_back(judge_memory(job, facts.run)); }
     lines.push_back(judge_settings(facts));
     if (is_one_job) { lines.push_back(judge_table(job)); }
+    if (facts.exchange_run) { lines.push_back(judge_exchange(facts)); }
     return lines;
 }
 

@@ -1,11 +1,13 @@
 // nodeaware_probe: the program that `nodeaware doctor` runs in place of the application's, with the
 // library preloaded. It says where it is and what it has, in one line for each job. The library
-// would start in MPI_Init, and wait there for ranks that lack it: PMPI_Init leaves it alone.
+// would start in MPI_Init, and wait there for ranks that lack it: PMPI_Init leaves it alone. Where
+// nothing is wrong `nodeaware_probe exchange` comes next, in which it works.
 #include "runtime/job/model.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/memory/local_group.hpp"
 #include "runtime/memory/shared_memory.hpp"
 #include "strategies/topology.hpp"
+#include "tools/nodeaware/doctor/exchange.hpp"
 #include "tools/nodeaware/doctor/process.hpp"
 #include "tuning/table_file.hpp"
 
@@ -137,18 +139,26 @@ JobFacts facts_of_job(RankFacts& own) {
     return job;
 }
 
-void run(int argc, char** argv) {
+void say(const char* mark, const std::string& text) {
+    std::printf("%s%s\n", mark, text.c_str());
+    std::fflush(stdout);
+}
+
+void look_around(int argc, char** argv) {
     RankFacts own = facts_of_process(flavor);
     check(PMPI_Init(&argc, &argv), "MPI_Init");
     const char* const missing = load_mpi(
         [](const char* name) { return dlsym(RTLD_DEFAULT, (std::string("P") + name).c_str()); });
     if (missing != nullptr) { throw std::runtime_error(std::string("this MPI has no ") + missing); }
     const JobFacts job = facts_of_job(own);
-    if (!job.groups.empty()) {
-        std::printf("%s%s\n", record_mark, to_text(job).c_str());
-        std::fflush(stdout);
-    }
+    if (!job.groups.empty()) { say(record_mark, to_text(job)); }
     check(PMPI_Finalize(), "MPI_Finalize");
+}
+
+void run(int argc, char** argv) {
+    if (argc < 2 || std::string_view(argv[1]) != exchange_word) { return look_around(argc, argv); }
+    const std::string told = exchange(argc, argv);
+    if (!told.empty()) { say(exchange_mark, told); }
 }
 
 } // namespace
