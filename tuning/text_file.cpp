@@ -2,9 +2,21 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <poll.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <streambuf>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace nodeaware::tuning {
@@ -27,6 +39,243 @@ class Descriptor {
     int number_;
 };
 
+/// What a path leads to.
+struct Target {
+    std::string name;               ///< as it was given, for complaints
+    std::string path;               ///< behind all links
+    int descriptor = -1;            ///< of this process
+    bool is_regular = true;         ///< or will be
+    std::optional<struct stat> old; ///< of the regular file that is there
+
+    bool is_replaced() const { return descriptor < 0 && is_regular; }
+    [[noreturn]] void fail(int error) const {
+        throw WriteError(name + ": cannot be written: " + std::strerror(error), error);
+    }
+};
+
+/// N of /proc/self/fd/N, whatever it is called; else -1. Opened by name it would begin anew.
+int own_descriptor(const std::filesystem::path& path) {
+    std::error_code error;
+    const std::filesystem::path own = std::filesystem::canonical("/proc/self/fd", error);
+    if (error || std::filesystem::canonical(path.parent_path(), error) != own || error) {
+        return -1;
+    }
+    const std::string name = path.filename();
+    int number = -1;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return wrong == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+Target target_of(const std::string& name) {
+    Target target{name, {}, -1, true, {}};
+    if (name == "-") {
+        target.descriptor = STDOUT_FILENO;
+        return target;
+    }
+    std::error_code error;
+    std::filesystem::path path = name.find('/') == std::string::npos ? "./" + name : name;
+    constexpr int most_links = 40; // as Linux has it
+    for (int links = 0; target.descriptor < 0; ++links) {
+        target.descriptor = own_descriptor(path);
+        if (target.descriptor >= 0 || !std::filesystem::is_symlink(path, error)) { break; }
+        if (links == most_links) { target.fail(ELOOP); }
+        path = path.parent_path() / std::filesystem::read_symlink(path, error);
+        if (error) { target.fail(error.value()); }
+    }
+    target.path = path;
+    if (target.descriptor >= 0) { return target; }
+    struct stat found {};
+    if (stat(target.path.c_str(), &found) != 0) {
+        if (errno != ENOENT) { target.fail(errno); }
+        return target;
+    }
+    target.is_regular = S_ISREG(found.st_mode);
+    if (target.is_regular) { target.old = found; }
+    return target;
+}
+
+/// As write(), but beyond the limit of `ulimit -f`, too, it only fails.
+ssize_t write_within_limits(int descriptor, const char* bytes, size_t size) {
+    sigset_t too_large;
+    sigset_t before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    const bool is_blocked = pthread_sigmask(SIG_BLOCK, &too_large, &before) == 0;
+    const ssize_t written = write(descriptor, bytes, size);
+    const int error = errno;
+    if (is_blocked && written < 0 && error == EFBIG) {
+        constexpr timespec at_once = {};
+        sigtimedwait(&too_large, nullptr, &at_once);
+    }
+    if (is_blocked) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    errno = error;
+    return written;
+}
+
+/// Writes to a descriptor and remembers why it could not.
+class DescriptorBuffer : public std::streambuf {
+  public:
+    explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
+        setp(bytes_.data(), bytes_.data() + bytes_.size());
+    }
+    int error() const { return error_; }
+
+  protected:
+    int_type overflow(int_type letter) override {
+        if (!drain()) { return traits_type::eof(); }
+        if (letter != traits_type::eof()) { sputc(traits_type::to_char_type(letter)); }
+        return traits_type::not_eof(letter);
+    }
+    int sync() override { return drain() ? 0 : -1; }
+
+  private:
+    bool drain() {
+        for (const char* next = pbase(); next < pptr() && error_ == 0;) {
+            const ssize_t written =
+                write_within_limits(descriptor_, next, static_cast<size_t>(pptr() - next));
+            if (written > 0) {
+                next += written;
+            } else if (written == 0) {
+                error_ = EIO;
+            } else if (errno == EAGAIN) { // somebody else has made the pipe so
+                pollfd room{descriptor_, POLLOUT, 0};
+                if (poll(&room, 1, -1) < 0 && errno != EINTR) { error_ = errno; }
+            } else if (errno != EINTR) {
+                error_ = errno;
+            }
+        }
+        setp(bytes_.data(), bytes_.data() + bytes_.size());
+        return error_ == 0;
+    }
+
+    int descriptor_;
+    int error_ = 0;
+    std::array<char, 65536> bytes_;
+};
+
+/// What to do about a pipe without a reader.
+enum class Patience { wait, fail };
+
+/// An open file, which is gone if it is not finished.
+class Output {
+  public:
+    Output(const Target& target, Patience patience) : target_(target) {
+        if (target.descriptor >= 0) {
+            const bool is_stdout = target.descriptor == STDOUT_FILENO;
+            if (is_stdout && std::fflush(stdout) != 0) { target.fail(errno); }
+            descriptor_ = fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0);
+        } else if (target.is_regular) {
+            refuse_read_only();
+            open_temporary();
+        } else {
+            const int more = patience == Patience::fail ? O_NONBLOCK : 0;
+            descriptor_ = open(target.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | more);
+        }
+        if (descriptor_ < 0) {
+            const int error = errno;
+            temporary_.clear();
+            target.fail(error);
+        }
+    }
+    ~Output() {
+        if (descriptor_ >= 0) { close(descriptor_); }
+        if (!temporary_.empty()) { unlink(temporary_.c_str()); }
+    }
+    Output(const Output&) = delete;
+    Output& operator=(const Output&) = delete;
+
+    int descriptor() const { return descriptor_; }
+
+    void finish() {
+        if (target_.is_replaced() && target_.old) { keep_permissions(); }
+        const int closed = close(descriptor_); // some file systems write only now
+        descriptor_ = -1;
+        if (closed != 0) { target_.fail(errno); }
+        if (temporary_.empty()) { return; }
+        if (std::rename(temporary_.c_str(), target_.path.c_str()) != 0) { target_.fail(errno); }
+        temporary_.clear();
+    }
+
+  private:
+    /// It could be replaced nevertheless, in a folder that is not.
+    void refuse_read_only() const {
+        if (target_.old && access(target_.path.c_str(), W_OK) != 0) { target_.fail(errno); }
+    }
+
+    /// Another host may have a process of this number, or one that was killed may have had it.
+    void open_temporary() {
+        const std::string name = target_.path + ".tmp." + std::to_string(getpid());
+        constexpr int most_tries = 100;
+        errno = EEXIST;
+        for (int i = 0; i < most_tries && descriptor_ < 0 && errno == EEXIST; ++i) {
+            temporary_ = i == 0 ? name : name + "." + std::to_string(i);
+            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        }
+    }
+
+    /// Who is not root cannot give files away, and no owner can who is unknown in a container.
+    bool give_to(uid_t user, gid_t group) const {
+        if (fchown(descriptor_, user, group) == 0) { return true; }
+        if (errno != EPERM && errno != EINVAL) { target_.fail(errno); }
+        return false;
+    }
+
+    void keep_permissions() const {
+        const struct stat& old = *target_.old;
+        struct stat made {};
+        if (fstat(descriptor_, &made) != 0) { target_.fail(errno); }
+        constexpr auto same_user = static_cast<uid_t>(-1);
+        constexpr auto same_group = static_cast<gid_t>(-1);
+        const bool has_group = made.st_gid == old.st_gid || give_to(same_user, old.st_gid);
+        if (made.st_uid != old.st_uid) { give_to(old.st_uid, same_group); }
+        // What its group may do another one may not.
+        const mode_t permissions = has_group ? 0777 : 0707;
+        if (fchmod(descriptor_, old.st_mode & permissions) != 0) { target_.fail(errno); }
+    }
+
+    const Target& target_;
+    std::string temporary_;
+    int descriptor_ = -1;
+};
+
+/// Throws WriteError, and what `write` throws.
+void write_to(const Target& target, const std::function<void(std::ostream&)>& write,
+              Patience patience) {
+    Output output(target, patience);
+    DescriptorBuffer buffer(output.descriptor());
+    std::ostream stream(&buffer);
+    write(stream);
+    stream.flush();
+    if (!stream) { target.fail(buffer.error() != 0 ? buffer.error() : EIO); }
+    output.finish();
+}
+
+/// Throws what writing would throw, as far as can be told before.
+void look_at(const Target& target) {
+    if (target.descriptor >= 0) {
+        if (fcntl(target.descriptor, F_GETFD) < 0) { target.fail(errno); }
+        return;
+    }
+    if (std::filesystem::is_directory(target.path)) { target.fail(EISDIR); }
+    const bool is_there = target.old || !target.is_regular;
+    if (is_there && access(target.path.c_str(), W_OK) != 0) { target.fail(errno); }
+    const std::string folder = std::filesystem::path(target.path).parent_path();
+    if (target.is_regular && access(folder.c_str(), W_OK | X_OK) != 0) { target.fail(errno); }
+}
+
+template <typename Work> int errno_of(const Work& work) {
+    try {
+        work();
+        return 0;
+    } catch (const WriteError& error) {
+        return error.error;
+    } catch (const std::filesystem::filesystem_error& error) {
+        return error.code().value();
+    } catch (const std::exception&) { return ENOMEM; }
+}
+
+std::string as_file(const std::string& path) { return path == "-" ? "./-" : path; }
+
 } // namespace
 
 std::string read_text_file(const std::string& path) {
@@ -43,6 +292,49 @@ std::string read_text_file(const std::string& path) {
         if (bytes == 0) { return text; }
         text.append(part.data(), static_cast<size_t>(bytes));
     }
+}
+
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    write_to(target_of(path), write, Patience::wait);
+}
+
+void write_text_file(const std::string& path, const std::string& text) {
+    write_file(path, [&text](std::ostream& file) { file << text; });
+}
+
+std::string complaint_of_file(const std::string& path) {
+    try {
+        look_at(target_of(path));
+        return "";
+    } catch (const std::exception& error) { return error.what(); }
+}
+
+int write_whole(const std::string& path, std::string_view bytes) {
+    return errno_of([&] {
+        write_to(
+            target_of(as_file(path)), [&](std::ostream& file) { file << bytes; }, Patience::fail);
+    });
+}
+
+int error_of_file(const std::string& path) {
+    return errno_of([&] { look_at(target_of(as_file(path))); });
+}
+
+bool is_replaced(const std::string& path) { return target_of(path).is_replaced(); }
+
+bool is_same_file(const std::string& path, const std::string& other) {
+    const Target one = target_of(path);
+    const Target two = target_of(other);
+    if (one.descriptor >= 0 || two.descriptor >= 0) { return one.descriptor == two.descriptor; }
+    if (one.old && two.old) {
+        return one.old->st_dev == two.old->st_dev && one.old->st_ino == two.old->st_ino;
+    }
+    return std::filesystem::weakly_canonical(one.path) ==
+           std::filesystem::weakly_canonical(two.path);
+}
+
+bool is_standard_output(const std::string& path) {
+    return target_of(path).descriptor == STDOUT_FILENO;
 }
 
 } // namespace nodeaware::tuning

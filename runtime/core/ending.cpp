@@ -2,8 +2,8 @@
 
 #include "runtime/core/signals.hpp"
 #include "runtime/job/log.hpp"
-#include "runtime/report/file.hpp"
 #include "runtime/requests/library.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -47,9 +47,8 @@ void write(const report::Facts& facts) {
         return;
     }
     const bool is_json = state->path.ends_with(".json");
-    complain(report::write_file(state->path,
-                                is_json ? report::json_of(facts) : report::text_of(facts),
-                                library->world.rank));
+    complain(tuning::write_whole(state->path,
+                                 is_json ? report::json_of(facts) : report::text_of(facts)));
 }
 
 std::optional<report::Times> own_times(bool only_led) {
@@ -112,7 +111,7 @@ void open() {
             made->path = expand_path(options().report_path, rank);
         }
         state = made.release();
-        if (rank == 0 && !state->path.empty()) { complain(report::try_file(state->path, rank)); }
+        if (rank == 0 && !state->path.empty()) { complain(tuning::error_of_file(state->path)); }
         signals::open(write_what_ended, options().signals);
     } catch (const std::exception&) { return; } // the other ranks go on
     if (state->has_complained && options().strict) {

@@ -7,7 +7,7 @@
 #include "runtime/job/log.hpp"
 #include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/point_to_point/message_layer.hpp"
-#include "runtime/report/file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <cstring>
 #include <exception>
@@ -62,7 +62,7 @@ void write_learned(const LearnedChoices& learned) {
     try {
         const auto text = learned.text();
         if (!text) { return; }
-        const int error = report::write_file(learned.path(), *text, getpid());
+        const int error = tuning::write_whole(learned.path(), *text);
         if (error == 0) { return; }
         log(LogLevel::warn, "NODEAWARE_TUNING: {}: {}", learned.path(), std::strerror(error));
     } catch (const std::exception& failure) { // the file is not what it was, or there is no memory

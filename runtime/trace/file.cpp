@@ -1,17 +1,11 @@
 #include "runtime/trace/file.hpp"
 
-#include "runtime/job/log.hpp"
-
 #ifdef NODEAWARE_HAS_ZSTD
 #include <zstd.h>
 #endif
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace nodeaware::trace {
 
@@ -35,31 +29,6 @@ std::string_view file_ending() { return ".jsonl"; }
 std::string packed(std::string text) { return text; }
 
 #endif
-
-namespace {
-
-int write_all(int file, std::string_view bytes) {
-    constexpr size_t most = 1 << 20;
-    while (!bytes.empty()) {
-        const std::string_view part = bytes.substr(0, most);
-        if (!write_line(file, part)) { return errno; }
-        bytes.remove_prefix(part.size());
-    }
-    return 0;
-}
-
-} // namespace
-
-int write_whole(const std::string& path, std::string_view bytes, const std::string& more) {
-    const std::string part = path + more;
-    const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) { return errno; }
-    int error = write_all(file, bytes);
-    if (close(file) != 0 && error == 0) { error = errno; } // some file systems write only now
-    if (error == 0 && rename(part.c_str(), path.c_str()) != 0) { error = errno; }
-    if (error != 0) { unlink(part.c_str()); }
-    return error;
-}
 
 int make_folder(const std::string& path) {
     for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {

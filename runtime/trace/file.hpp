@@ -11,10 +11,6 @@ std::string_view file_ending();
 /// The text as one frame of zstd, or as it is where this build has none.
 std::string packed(std::string text);
 
-/// Writes a file beside `path`, whose name goes on with `more`, and renames it: there is the old
-/// one, or the new one whole. Returns errno, or 0; then and on failure nothing else is left.
-int write_whole(const std::string& path, std::string_view bytes, const std::string& more = ".part");
-
 /// Makes a folder, and those that it is in. Returns errno, or 0, also if it is there.
 int make_folder(const std::string& path);
 

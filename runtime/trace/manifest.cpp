@@ -4,6 +4,7 @@
 #include "runtime/job/versions.hpp"
 #include "runtime/trace/file.hpp"
 #include "runtime/trace/text.hpp"
+#include "tuning/text_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -75,7 +76,7 @@ int write_manifest(const World& world, const std::string& job, const Ended& ende
     }
     const std::string text =
         manifest.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
-    return write_whole(world.options.trace + "/manifest.json", text);
+    return tuning::write_whole(world.options.trace + "/manifest.json", text);
 }
 
 } // namespace nodeaware::trace

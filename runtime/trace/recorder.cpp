@@ -2,6 +2,7 @@
 
 #include "runtime/trace/file.hpp"
 #include "runtime/trace/manifest.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -125,7 +126,7 @@ void Recorder::write_with(std::unique_lock<std::timed_mutex> contents, bool is_c
         std::string text = trace::text_of(header_, contents_, ways_, begin, is_complete);
         contents.unlock();
         const std::string bytes = packed(std::move(text));
-        if (!bytes.empty()) { error = write_whole(path_, bytes); }
+        if (!bytes.empty()) { error = tuning::write_whole(path_, bytes); }
         complaint_ = complaint_of(path_, error);
     } catch (const std::exception&) { complaint_ = "NODEAWARE_TRACE: no memory"; }
     const Nanoseconds end = now();

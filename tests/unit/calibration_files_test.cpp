@@ -3,7 +3,7 @@
 #include "tools/fit/measurement_json.hpp"
 #include "tools/nodeaware/calibration_files.hpp"
 #include "tools/nodeaware/progress_line.hpp"
-#include "tools/nodeaware/text_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_F(CalibrationFiles, CopiesTakeNoPlaceOfOthers) {
         const std::string copy = path_of_copy(table);
         EXPECT_EQ(copy, table + (i == 1 ? ".bak" : ".bak." + std::to_string(i)));
         EXPECT_FALSE(fs::exists(copy));
-        write_text_file(copy, "kept");
+        tuning::write_text_file(copy, "kept");
     }
     EXPECT_EQ(path_of_copy(table), table + ".bak.9");
 }

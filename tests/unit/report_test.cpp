@@ -1,14 +1,7 @@
 #include "runtime/report/facts.hpp"
-#include "runtime/report/file.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <unistd.h>
 
 namespace nodeaware::report {
 
@@ -37,30 +30,6 @@ trace::Contents some_contents() {
 
 CommunicatorRow row_of(const std::string& name, int ranks, uint64_t exchanges) {
     return {name, ranks, 1, exchanges, 0, 0.5, {{"split", exchanges}}};
-}
-
-class Folder {
-  public:
-    Folder() : path_(testing::TempDir() + "nodeaware-report-" + std::to_string(getpid())) {
-        std::filesystem::create_directory(path_);
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::string file(const std::string& name) const { return path_ + "/" + name; }
-    size_t files() const {
-        const std::filesystem::directory_iterator all(path_);
-        return static_cast<size_t>(std::distance(begin(all), end(all)));
-    }
-
-  private:
-    std::string path_;
-};
-
-std::string read(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
 }
 
 } // namespace
@@ -134,25 +103,6 @@ TEST(Report, OfOneRankSaysSo) {
     EXPECT_DOUBLE_EQ(json["shares"]["in_exchanges"], 0.35);
     add_own(facts, 2, counted, nullptr);
     EXPECT_FALSE(nlohmann::json::parse(json_of(facts)).contains("seconds"));
-}
-
-TEST(Report, FilesAreWholeOrNotThere) {
-    const Folder folder;
-    EXPECT_EQ(try_file(folder.file("report"), 0), 0);
-    EXPECT_EQ(folder.files(), 0U);
-    EXPECT_EQ(write_file(folder.file("report"), "one\n", 0), 0);
-    EXPECT_EQ(write_file(folder.file("report"), "two\n", 1), 0);
-    EXPECT_EQ(read(folder.file("report")), "two\n");
-    EXPECT_EQ(folder.files(), 1U);
-    std::filesystem::create_symlink(folder.file("report"), folder.file("link"));
-    EXPECT_EQ(write_file(folder.file("link"), "three\n", 0), 0);
-    EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
-    EXPECT_EQ(read(folder.file("report")), "three\n");
-    EXPECT_EQ(try_file(folder.file("none/report"), 0), ENOENT);
-    EXPECT_EQ(write_file(folder.file("none/report"), "four\n", 0), ENOENT);
-    EXPECT_EQ(write_file(folder.file("."), "four\n", 0), EISDIR);
-    EXPECT_EQ(write_file("/dev/full", "four\n", 0), ENOSPC);
-    EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 } // namespace nodeaware::report

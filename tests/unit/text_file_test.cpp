@@ -1,10 +1,10 @@
-// What the command writes, and into what.
-
-#include "tools/nodeaware/text_file.hpp"
+#include "tuning/text_file.hpp"
+// What the library and its tools write, and into what.
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace nodeaware::tool {
+namespace nodeaware::tuning {
 namespace {
 
 namespace fs = std::filesystem;
@@ -236,5 +236,26 @@ TEST_F(TextFile, SaysWhatCannotBeWritten) {
     EXPECT_EQ(files(), 0U);
 }
 
+// As the library writes, which has an error number to tell and no time to wait.
+TEST_F(TextFile, WholeOrAnErrorNumber) {
+    EXPECT_EQ(error_of_file(at("file")), 0);
+    EXPECT_EQ(files(), 0U);
+    EXPECT_EQ(write_whole(at("file"), "one"), 0);
+    EXPECT_EQ(write_whole(at("file"), std::string_view("t\0o", 3)), 0);
+    EXPECT_EQ(text_of(at("file")), std::string("t\0o", 3));
+    fs::create_symlink(at("file"), at("link"));
+    EXPECT_EQ(write_whole(at("link"), "three"), 0);
+    EXPECT_TRUE(fs::is_symlink(at("link")));
+    EXPECT_EQ(text_of(at("file")), "three");
+    EXPECT_EQ(error_of_file(at("none/file")), ENOENT);
+    EXPECT_EQ(write_whole(at("none/file"), "four"), ENOENT);
+    EXPECT_EQ(error_of_file(fs::path(at("file")).parent_path()), EISDIR);
+    EXPECT_EQ(write_whole(fs::path(at("file")).parent_path(), "four"), EISDIR);
+    EXPECT_EQ(write_whole("/dev/full", "four"), ENOSPC);
+    ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+    EXPECT_EQ(write_whole(at("pipe"), "four"), ENXIO);
+    EXPECT_EQ(files(), 3U);
+}
+
 } // namespace
-} // namespace nodeaware::tool
+} // namespace nodeaware::tuning

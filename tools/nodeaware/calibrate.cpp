@@ -6,7 +6,6 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/fit_report.hpp"
 #include "tools/nodeaware/numbers.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/text_file.hpp"
 #include "tuning/user_table.hpp"

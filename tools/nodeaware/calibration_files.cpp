@@ -1,7 +1,7 @@
 #include "tools/nodeaware/calibration_files.hpp"
 
 #include "tools/fit/measurement_json.hpp"
-#include "tools/nodeaware/text_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <cstdio>
 #include <stdexcept>
@@ -21,7 +21,7 @@ std::string path_of_copy(const std::string& path) {
 void KeptMeasurements::keep(const tuning::Measurements& measured) {
     if (path_.empty()) { return; }
     try {
-        write_text_file(path_, to_json_text(measured));
+        tuning::write_text_file(path_, to_json_text(measured));
         if (!is_there_) {
             std::fprintf(stderr,
                          "nodeaware: until the end, what is measured is kept in %s, for nodeaware "

@@ -3,7 +3,7 @@
 #include "tools/nodeaware/completion.hpp"
 #include "tools/nodeaware/documentation.hpp"
 #include "tools/nodeaware/manual.hpp"
-#include "tools/nodeaware/text_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <memory>
 
@@ -13,11 +13,11 @@ namespace {
 
 void write_documentation(const CLI::App& app, const std::string& folder) {
     const std::vector<DescribedCommand> commands = described_commands(app);
-    write_text_file(folder + "/nodeaware.1", command_manual(commands));
-    write_text_file(folder + "/libnodeaware.7", library_manual());
-    write_text_file(folder + "/nodeaware.bash", bash_completion(commands));
-    write_text_file(folder + "/_nodeaware", zsh_completion(commands));
-    write_text_file(folder + "/nodeaware.conf", example_configuration());
+    tuning::write_text_file(folder + "/nodeaware.1", command_manual(commands));
+    tuning::write_text_file(folder + "/libnodeaware.7", library_manual());
+    tuning::write_text_file(folder + "/nodeaware.bash", bash_completion(commands));
+    tuning::write_text_file(folder + "/_nodeaware", zsh_completion(commands));
+    tuning::write_text_file(folder + "/nodeaware.conf", example_configuration());
 }
 
 } // namespace

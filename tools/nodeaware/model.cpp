@@ -3,10 +3,10 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/numbers.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/used_table.hpp"
 #include "tuning/node_aware_models.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <nlohmann/json.hpp>
 

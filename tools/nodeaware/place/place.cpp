@@ -3,8 +3,8 @@
 #include "tools/nodeaware/place/arrangement.hpp"
 #include "tools/nodeaware/place/formats.hpp"
 #include "tools/nodeaware/place/source.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
+#include "tuning/text_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -65,7 +65,7 @@ void write_placement(const PlaceArguments& arguments, const Placement& placement
         std::fprintf(stderr, "nodeaware: node0, node1, ... stand for the names of the hosts "
                              "(--hosts)\n");
     }
-    write_text_file(arguments.output, to_text(placement, arguments.format, hosts));
+    tuning::write_text_file(arguments.output, to_text(placement, arguments.format, hosts));
 }
 
 void print_row(const char* what, uint64_t before, uint64_t after) {

@@ -2,9 +2,9 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/replay/job.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tuning/costs_of.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -214,7 +214,8 @@ void write_json(const std::string& path, const Subject& subject,
                                  {"winners", outcomes.size() - alike},
                                  {"no_difference", alike},
                                  {"patterns", list}};
-    write_text_file(path, report.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
+    tuning::write_text_file(
+        path, report.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
 }
 
 void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
@@ -227,13 +228,14 @@ void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
                                             "replayed; --list shows all");
     }
     const bool has_file = !arguments.json.empty();
-    if (const std::string why = has_file ? complaint_of_file(arguments.json) : ""; !why.empty()) {
+    if (const std::string why = has_file ? tuning::complaint_of_file(arguments.json) : "";
+        !why.empty()) {
         throw std::runtime_error(why);
     }
     forget_settings_against_replay();
     const auto outcomes =
         measure(patterns, subject, arguments.strategies, job_of(arguments, subject, launcher));
-    if (!is_standard_output(arguments.json)) { print(subject, outcomes); }
+    if (!tuning::is_standard_output(arguments.json)) { print(subject, outcomes); }
     if (has_file) { write_json(arguments.json, subject, outcomes); }
     const bool has_wrong_data =
         std::any_of(outcomes.begin(), outcomes.end(),

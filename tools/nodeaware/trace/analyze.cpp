@@ -1,7 +1,6 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/numbers.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/trace/analysis.hpp"
 #include "tools/nodeaware/trace/compare.hpp"
 #include "tools/nodeaware/trace/page.hpp"
@@ -9,6 +8,7 @@
 #include "tools/nodeaware/trace/printing.hpp"
 #include "tuning/costs_of.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -201,11 +201,15 @@ void run(const Arguments& arguments) {
     const TraceForecast forecast = forecast_of(trace, nodes, parameters);
     const ordered_json report = to_json(trace, analysis, forecast, loaded.table.name);
     if (!arguments.config.empty()) {
-        write_text_file(arguments.config, recommended_config(trace, analysis, forecast,
-                                                             model_setting(arguments.model)));
+        tuning::write_text_file(
+            arguments.config,
+            recommended_config(trace, analysis, forecast, model_setting(arguments.model)));
     }
-    if (!arguments.html.empty()) { write_text_file(arguments.html, page_of(trace, nodes, report)); }
-    if (!is_standard_output(arguments.config) && !is_standard_output(arguments.html)) {
+    if (!arguments.html.empty()) {
+        tuning::write_text_file(arguments.html, page_of(trace, nodes, report));
+    }
+    if (!tuning::is_standard_output(arguments.config) &&
+        !tuning::is_standard_output(arguments.html)) {
         arguments.json ? print_json(report) : print(report);
     }
     if (!trace.complaints.empty()) { throw CLI::RuntimeError(1); }

@@ -1,8 +1,8 @@
 #include "tools/nodeaware/commands.hpp"
-#include "tools/nodeaware/text_file.hpp"
 #include "tools/nodeaware/trace/matrix.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
 #include "tools/nodeaware/trace/timeline.hpp"
+#include "tuning/text_file.hpp"
 
 #include <memory>
 #include <ostream>
@@ -29,10 +29,11 @@ void run(const Arguments& arguments) {
     complain(trace);
     if (trace.ranks.empty()) { throw TraceError(arguments.folder + ": no rank can be read"); }
     if (has_timeline) {
-        write_file(arguments.timeline, [&](std::ostream& out) { write_timeline(out, trace); });
+        tuning::write_file(arguments.timeline,
+                           [&](std::ostream& out) { write_timeline(out, trace); });
     }
     if (!arguments.matrix.empty()) {
-        write_file(arguments.matrix, [&](std::ostream& out) {
+        tuning::write_file(arguments.matrix, [&](std::ostream& out) {
             write_matrix(out, trace, arguments.of, arguments.between);
         });
     }
