@@ -274,6 +274,25 @@ TEST(Place, FormatsOfLaunchers) {
               "rank 0=b slot=0\nrank 1=a slot=0\nrank 2=a slot=1\nrank 3=b slot=1\n");
     EXPECT_EQ(to_text(placement, Format::slurm, hosts), "b\na\na\nb\n");
     EXPECT_EQ(to_text(placement, Format::cray, hosts), "1,2\n0,3\n");
+    EXPECT_EQ(complaint_of(placement, Format::slurm), "");
+}
+
+TEST(Place, MachineFilesOfHydraAreRoundsOfNodes) {
+    const std::vector<std::string> hosts = {"a", "b", "c"};
+    const auto text = [&](const Placement& placement) {
+        EXPECT_EQ(complaint_of(placement, Format::hydra), "");
+        return to_text(placement, Format::hydra, hosts);
+    };
+    EXPECT_EQ(text({0, 0, 1, 2, 2, 2}), "a:2\nb:1\nc:3\n");
+    EXPECT_EQ(text({1, 1, 0, 0}), "b:2\na:2\n");
+    EXPECT_EQ(text({0, 1, 2, 0, 1, 2}), "a:1\nb:1\nc:1\n");
+    EXPECT_EQ(text({0, 0, 1, 0, 0, 1, 0}), "a:2\nb:1\n"); // the last round is cut off
+    EXPECT_EQ(text({0, 0, 0}), "a:3\n");
+    for (const Placement& placement : {Placement{0, 1, 1, 0, 0}, Placement{0, 1, 0, 0},
+                                       Placement{0, 1, 0, 2}, Placement{0, 0, 1, 0, 1}}) {
+        EXPECT_NE(complaint_of(placement, Format::hydra).find("takes it for another node"),
+                  std::string::npos);
+    }
 }
 
 } // namespace nodeaware::place

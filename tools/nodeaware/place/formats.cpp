@@ -47,6 +47,46 @@ std::string cray_text(const Placement& placement) {
     return text;
 }
 
+struct Run {
+    int node = 0;
+    size_t ranks = 0;
+};
+
+/// The runs of ranks until a node comes up again.
+std::vector<Run> first_round(const Placement& placement) {
+    std::vector<Run> runs;
+    for (const int node : placement) {
+        if (!runs.empty() && runs.back().node == node) {
+            ++runs.back().ranks;
+            continue;
+        }
+        const auto is_again = [&](const Run& run) { return run.node == node; };
+        if (std::any_of(runs.begin(), runs.end(), is_again)) { break; }
+        runs.push_back({node, 1});
+    }
+    return runs;
+}
+
+bool is_made_of_rounds(const Placement& placement, const std::vector<Run>& runs) {
+    size_t rank = 0;
+    while (rank < placement.size()) {
+        for (const Run& run : runs) {
+            for (size_t i = 0; i < run.ranks && rank < placement.size(); ++i, ++rank) {
+                if (placement[rank] != run.node) { return false; }
+            }
+        }
+    }
+    return true;
+}
+
+std::string hydra_text(const Placement& placement, const std::vector<std::string>& hosts) {
+    std::string text;
+    for (const Run& run : first_round(placement)) {
+        text += hosts[static_cast<size_t>(run.node)] + ":" + std::to_string(run.ranks) + "\n";
+    }
+    return text;
+}
+
 } // namespace
 
 std::string to_text(const Placement& placement, Format format,
@@ -56,8 +96,18 @@ std::string to_text(const Placement& placement, Format format,
     case Format::rankfile: return rankfile_text(placement, hosts);
     case Format::slurm: return slurm_text(placement, hosts);
     case Format::cray: return cray_text(placement);
+    case Format::hydra: return hydra_text(placement, hosts);
     }
     return {};
+}
+
+std::string complaint_of(const Placement& placement, Format format) {
+    if (format != Format::hydra || is_made_of_rounds(placement, first_round(placement))) {
+        return "";
+    }
+    return "MPICH's mpiexec cannot place ranks so: where a host comes up again in a machine file, "
+           "MPICH takes it for another node; under Slurm srun can (--format slurm), else number "
+           "the ranks in the application (--format map says which belong together)";
 }
 
 std::string use_of(Format format, const std::string& file) {
@@ -65,6 +115,7 @@ std::string use_of(Format format, const std::string& file) {
     case Format::map: break;
     case Format::rankfile: return "mpirun --rankfile " + file + " ... (Open MPI)";
     case Format::slurm: return "SLURM_HOSTFILE=" + file + " srun --distribution=arbitrary ...";
+    case Format::hydra: return "mpiexec -f " + file + " ... (MPICH)";
     case Format::cray:
         return "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=" + file + " srun ...";
     }

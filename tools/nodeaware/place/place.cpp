@@ -56,11 +56,14 @@ size_t nodes_of(const Placement& placement) {
 }
 
 void write_placement(const PlaceArguments& arguments, const Placement& placement) {
+    if (const std::string why = complaint_of(placement, arguments.format); !why.empty()) {
+        throw std::runtime_error(arguments.output + ": not written: " + why);
+    }
     const size_t nodes = nodes_of(placement);
     std::vector<std::string> hosts;
     if (!arguments.hosts.empty()) {
         hosts = read_hosts(arguments.hosts, nodes);
-    } else if (arguments.format == Format::slurm) {
+    } else if (arguments.format == Format::slurm || arguments.format == Format::hydra) {
         for (size_t i = 0; i < nodes; ++i) { hosts.push_back("node" + std::to_string(i)); }
         std::fprintf(stderr, "nodeaware: node0, node1, ... stand for the names of the hosts "
                              "(--hosts)\n");
@@ -192,16 +195,15 @@ void place_ranks(const PlaceArguments& arguments) {
         throw CLI::RequiredError("--grid, --matrix or --trace");
     }
     if (arguments.ppn.empty() && arguments.trace.empty()) { throw CLI::RequiredError("--ppn"); }
-    const bool has_hosts =
-        arguments.format == Format::slurm || arguments.format == Format::rankfile;
+    const bool has_hosts = arguments.format != Format::map && arguments.format != Format::cray;
     if (!arguments.hosts.empty() && !has_hosts) {
         throw CLI::ValidationError("--hosts",
-                                   "only slurm and rankfile have names of hosts in them");
+                                   "only slurm, rankfile and hydra have names of hosts in them");
     }
     const Source source = read_source(arguments);
     const TorusChoice found = choose(arguments, source);
     if (!arguments.output.empty()) { write_placement(arguments, found.choice.placement); }
-    if (!arguments.output.empty() && is_standard_output(arguments.output)) {
+    if (!arguments.output.empty() && tuning::is_standard_output(arguments.output)) {
         // that has the placement alone
     } else if (arguments.json) {
         print_json(choice_json(arguments, source, found));
@@ -252,17 +254,22 @@ void add_output(CLI::App& command, PlaceArguments& arguments) {
         command.add_option("--output", arguments.output, "Write the placement to this file");
     add_choice<Format>(command, "--format", arguments.format,
                        "Of that file: map (default; lines RANK NODE), rankfile (Open MPI), slurm "
-                       "(SLURM_HOSTFILE) or cray (MPICH_RANK_ORDER)",
+                       "(SLURM_HOSTFILE), cray (MPICH_RANK_ORDER) or hydra (a machine "
+                       "file of MPICH's mpiexec, which takes a host that comes up again for "
+                       "another node: other placements than rounds of the same nodes are "
+                       "refused)",
                        {{"map", Format::map},
                         {"rankfile", Format::rankfile},
                         {"slurm", Format::slurm},
-                        {"cray", Format::cray}})
+                        {"cray", Format::cray},
+                        {"hydra", Format::hydra}})
         ->option_text("FORMAT")
         ->needs(output);
     command
-        .add_option("--hosts", arguments.hosts,
-                    "A file with the name of each node's host on a line (default for slurm: node0, "
-                    "node1, ..., to be replaced; for rankfile: the nodes of the allocation)")
+        .add_option(
+            "--hosts", arguments.hosts,
+            "A file with the name of each node's host on a line (default for slurm and hydra: "
+            "node0, node1, ..., to be replaced; for rankfile: the nodes of the allocation)")
         ->needs(output);
     command.add_flag("--json", arguments.json, "Print JSON");
 }
