@@ -13,6 +13,7 @@ RankFacts good_rank() {
     RankFacts rank;
     rank.host = "a";
     rank.mpi = "Open MPI 4.1.4";
+    rank.mpi_file = "/usr/lib/libmpi.so.40.30.4";
     rank.libc = "2.36";
     rank.library = "/opt/lib/libnodeaware.so";
     rank.core = "/opt/lib/libnodeaware-openmpi.so";
@@ -193,9 +194,13 @@ TEST(Doctor, LooksAtNodes) {
 
 TEST(Doctor, ComparesMpis) {
     Facts facts = good();
-    expect(judge_mpi(job_of(facts)), Verdict::ok, "Open MPI 4.1.4");
+    expect(judge_mpi(facts), Verdict::ok, "Open MPI 4.1.4");
+    facts.programs[0].mpi_file = first_of(facts).mpi_file;
+    expect(judge_mpi(facts), Verdict::ok, "Open MPI 4.1.4");
+    facts.programs[0].mpi_file = "/opt/lib/libmpi.so.40";
+    expect(judge_mpi(facts), Verdict::warning, "./app needs /opt/lib/libmpi.so.40");
     second_of(facts).mpi = "Open MPI 4.1.5";
-    expect(judge_mpi(job_of(facts)), Verdict::warning, "ranks 4-7: Open MPI 4.1.5");
+    expect(judge_mpi(facts), Verdict::warning, "ranks 4-7: Open MPI 4.1.5");
 }
 
 TEST(Doctor, WantsTheLibraryOnEveryRank) {

@@ -262,7 +262,7 @@ std::string needed_glibc(const fs::path& file) {
     return newest < 0 ? "" : "2." + std::to_string(newest);
 }
 
-std::optional<MpiFlavor> mpi_of(const fs::path& program) {
+std::optional<NeededMpi> needed_mpi(const fs::path& program) {
     std::deque<fs::path> to_read = {program};
     std::set<std::string> seen;
     while (!to_read.empty()) {
@@ -271,7 +271,8 @@ std::optional<MpiFlavor> mpi_of(const fs::path& program) {
         if (!section) { continue; }
         for (const std::string& name : section->needed) {
             if (const auto flavor = flavor_of_library(name, section->search_path)) {
-                return flavor;
+                return NeededMpi{*flavor,
+                                 find_library(name, section->search_path).value_or(fs::path())};
             }
             if (!seen.insert(name).second) { continue; }
             if (const auto library = find_library(name, section->search_path)) {
@@ -280,6 +281,11 @@ std::optional<MpiFlavor> mpi_of(const fs::path& program) {
         }
     }
     return std::nullopt;
+}
+
+std::optional<MpiFlavor> mpi_of(const fs::path& program) {
+    const auto needed = needed_mpi(program);
+    return needed ? std::optional(needed->flavor) : std::nullopt;
 }
 
 } // namespace nodeaware::tool

@@ -33,7 +33,14 @@ bool is_statically_linked(const std::filesystem::path& file);
 /// needs none, or cannot be read.
 std::string needed_glibc(const std::filesystem::path& file);
 
-/// The MPI that a program or one of its libraries needs, if any.
+/// A library of MPI.
+struct NeededMpi {
+    MpiFlavor flavor;
+    std::filesystem::path file; ///< empty: not found
+};
+
+/// What a program or one of its libraries needs of MPI, if anything.
+std::optional<NeededMpi> needed_mpi(const std::filesystem::path& program);
 std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);
 
 } // namespace nodeaware::tool

@@ -123,7 +123,11 @@ ProgramFacts look_at(const std::string& word) {
         return facts;
     }
     facts.kind = kind_of(file);
-    facts.mpi = mpi_of(file);
+    if (const auto needed = needed_mpi(file)) {
+        std::error_code error;
+        facts.mpi = needed->flavor;
+        facts.mpi_file = fs::canonical(needed->file, error).string();
+    }
     facts.has_privileges = has_privileges(file);
     return facts;
 }

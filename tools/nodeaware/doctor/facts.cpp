@@ -8,8 +8,8 @@ namespace nodeaware::tool::doctor {
 
 using Json = nlohmann::json;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, mpi, libc, library, core, core_error, identity,
-                                   preloads, tools, settings, launcher)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, mpi, mpi_file, libc, library, core, core_error,
+                                   identity, preloads, tools, settings, launcher)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankGroup, ranks, facts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryFacts, host, is_shared, is_in_dev_shm, free_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TableFacts, wanted, used, complaint, difference)

@@ -26,6 +26,7 @@ struct ProgramFacts {
     Kind kind = Kind::missing;
     std::optional<MpiFlavor> mpi; ///< nothing: its file does not tell
     bool has_privileges = false;  ///< setuid, setgid or capabilities
+    std::string mpi_file = {};    ///< the library of MPI that it finds here; empty: none
 };
 
 /// How the launcher did.
@@ -45,6 +46,7 @@ struct RunFacts {
 struct RankFacts {
     std::string host;
     std::string mpi;                   ///< name and version, "Open MPI 4.1.4"
+    std::string mpi_file;              ///< the library of MPI, without links
     std::string libc;                  ///< version of the GNU C library, "2.36"; empty: another one
     std::string library;               ///< file of the preloaded library; empty: it is not there
     std::string core;                  ///< file of the core for this MPI, beside it

@@ -30,7 +30,8 @@ Line judge_launcher(const Facts& facts);
 // Of what the ranks have told: there is at least one job.
 Line judge_ranks(const Facts& facts);
 Line judge_nodes(const JobFacts& job);
-Line judge_mpi(const JobFacts& job);
+/// Whether all ranks have the same, and that of the program.
+Line judge_mpi(const Facts& facts);
 /// The preloaded library and its core, on every rank.
 Line judge_library(const Facts& facts);
 /// Other libraries between the program and MPI.

@@ -173,7 +173,7 @@ std::vector<Line> judge(const Facts& facts) {
     const bool is_one_job = facts.jobs.size() == 1;
     lines.push_back(judge_ranks(facts));
     if (is_one_job) { lines.push_back(judge_nodes(job)); }
-    lines.push_back(judge_mpi(job));
+    lines.push_back(judge_mpi(facts));
     lines.push_back(judge_library(facts));
     lines.push_back(judge_libc(facts));
     lines.push_back(judge_tools(job));

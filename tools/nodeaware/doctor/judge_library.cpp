@@ -82,11 +82,22 @@ constexpr const char* remedy_for_libc =
 
 } // namespace
 
-Line judge_mpi(const JobFacts& job) {
+Line judge_mpi(const Facts& facts) {
+    const JobFacts& job = facts.jobs.front();
     const auto versions = ranks_by(job, [](const RankFacts& rank) { return rank.mpi; });
     if (versions.size() > 1) {
         return {"MPI", Verdict::warning, "not the same for all; " + in_words(versions),
                 "Load the same modules, or the same image of a container, on all nodes."};
+    }
+    const std::string& file = job.first().mpi_file;
+    for (const ProgramFacts& program : facts.programs) {
+        const bool is_same = program.mpi_file.empty() || program.mpi_file == file;
+        if (is_same || program.mpi != facts.flavor || file.empty()) { continue; }
+        return {"MPI", Verdict::warning,
+                job.first().mpi + " of " + file + ", but " + program.word + " needs " +
+                    program.mpi_file,
+                "What is said here holds for the former: load the module of the program's MPI, or "
+                "have its folder in LD_LIBRARY_PATH, so that the probe has it, too."};
     }
     return {"MPI", Verdict::ok, job.first().mpi, ""};
 }

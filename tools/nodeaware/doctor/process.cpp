@@ -117,6 +117,9 @@ RankFacts facts_of_process(MpiFlavor flavor) {
         const std::string name = name_in(file);
         if (name == "libnodeaware.so") {
             facts.library = file;
+        } else if (name.starts_with("libmpi.so") || name.starts_with("libmpich.so")) {
+            std::error_code error;
+            facts.mpi_file = std::filesystem::canonical(file, error).string();
         } else if (!is_of_mpi(name) && has_mpi_functions(file)) {
             facts.tools.push_back(file);
         }
