@@ -1,4 +1,5 @@
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/placed_launch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -281,6 +282,46 @@ TEST_F(Launching, AWholeProgramCanBeRead) {
         needs_libc = needs_libc || name.starts_with("libc.so");
     }
     EXPECT_TRUE(needs_libc);
+}
+
+TEST_F(Launching, APlacementGoesToTheLauncher) {
+    const auto placed = [](const std::string& line, std::string_view content) {
+        const Words command = words_of(line);
+        return placed_by(command, understand(command), "/f", content);
+    };
+    EXPECT_EQ(placed("time mpirun -n 2 app : app", "rank 0=+n0 slot=0\n"),
+              words_of("time mpirun --rankfile /f -n 2 app : app"));
+    EXPECT_EQ(placed("mpiexec -n 2 app", "a:4\nb:4\n"), words_of("mpiexec -f /f -n 2 app"));
+    EXPECT_EQ(placed("srun -n 2 app", "host\nhost\n"),
+              words_of("env SLURM_HOSTFILE=/f srun --distribution=arbitrary -n 2 app"));
+    EXPECT_EQ(placed("srun -n 2 app", "0,2\n1,3\n"),
+              words_of("env MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=/f srun -n 2 app"));
+    EXPECT_EQ(placed("mpiexec app", "3\n"),
+              words_of("env MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=/f mpiexec app"));
+}
+
+TEST_F(Launching, APlacementThatTheLauncherDoesNotTakeIsRefused) {
+    const auto complaint = [](const std::string& line, std::string_view content) -> std::string {
+        const Words command = words_of(line);
+        try {
+            placed_by(command, understand(command), "/f", content);
+        } catch (const LaunchError& error) { return error.what(); }
+        return "";
+    };
+    const std::string takes = "/f has the format ";
+    EXPECT_EQ(complaint("srun app", "rank 0=+n0 slot=0\n"),
+              takes + "rankfile, but srun takes one of nodeaware place --format slurm");
+    EXPECT_EQ(complaint("mpirun app", "0 0\n1 0\n"),
+              takes + "map, but mpirun takes one of nodeaware place --format rankfile");
+    EXPECT_EQ(complaint("mpiexec app", "host\n"),
+              takes + "slurm, but mpiexec takes one of nodeaware place --format hydra");
+    EXPECT_EQ(complaint("flux run app", "host\n"),
+              takes + "slurm, but flux is not known to take a placement");
+    for (const char* content : {"", "\n0 1\n", "two words\n"}) {
+        EXPECT_EQ(complaint("mpirun app", content),
+                  "/f:1: expected a file that nodeaware place has written");
+    }
+    EXPECT_NE(complaint("./app", "0,1\n").find("expected a launcher"), std::string::npos);
 }
 
 } // namespace nodeaware::tool

@@ -1,8 +1,10 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/placed_launch.hpp"
 #include "tools/nodeaware/preload.hpp"
 #include "tools/nodeaware/profile.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +22,7 @@ namespace {
 struct Arguments {
     std::map<std::string, std::string> settings; ///< by option name, as in NODEAWARE_NAME
     std::string profile;                         ///< a folder; empty: none
+    std::string placement;                       ///< a file; empty: none
     std::string mpi;                             ///< "openmpi" or "mpich"; empty: as it looks
     bool print = false;
 };
@@ -76,7 +79,21 @@ std::optional<MpiFlavor> flavor_named(const std::string& name) {
     return name == name_of(MpiFlavor::openmpi) ? MpiFlavor::openmpi : MpiFlavor::mpich;
 }
 
-void run(const Arguments& arguments, const std::vector<std::string>& command) {
+/// What is to be run, with what the launcher needs for the placement.
+std::vector<std::string> placed(const Arguments& arguments,
+                                const std::vector<std::string>& command) {
+    if (arguments.placement.empty()) { return command; }
+    const std::string path = fs::absolute(arguments.placement).lexically_normal().string();
+    try {
+        const Launch launch = understand(command, flavor_named(arguments.mpi));
+        return placed_by(command, launch, path, tuning::read_text_file(path));
+    } catch (const tuning::FileError& error) {
+        throw LaunchError("--place: " + path + ": " + error.what());
+    }
+}
+
+void run(const Arguments& arguments, const std::vector<std::string>& command_line) {
+    const std::vector<std::string> command = placed(arguments, command_line);
     const Launch launch = understand(command, flavor_named(arguments.mpi));
     const fs::path library = find_library(launch.flavor);
     const std::vector<std::string> full =
@@ -116,6 +133,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
     for (const std::string_view name : {"TRACE", "MODE", "DISABLE"}) {
         profile->excludes(command->get_option(flag_of(name)));
     }
+    command
+        ->add_option("--place", arguments->placement,
+                     "Ranks lie as this file says, which nodeaware place has written for the "
+                     "launcher of the command")
+        ->type_name("a file");
     command
         ->add_option("--mpi", arguments->mpi,
                      "The MPI that the program runs on, where its file and the launcher do not "
