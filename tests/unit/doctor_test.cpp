@@ -41,7 +41,7 @@ Facts good() {
     job.table = {"/home/me/model.json", "mine", "", ""};
     facts.jobs = {job};
     facts.exchange_run = facts.run;
-    facts.exchange = {0, true, 24, {}};
+    facts.exchange = {0, true, true, {}};
     return facts;
 }
 
@@ -290,7 +290,7 @@ TEST(Doctor, ExchangesData) {
     Facts facts = good();
     const auto line = [&] { return judge_exchange(facts); };
     expect(line(), Verdict::ok, "was rerouted");
-    facts.exchange->rerouted = 0;
+    facts.exchange->is_rerouted = false;
     facts.exchange->left_to_mpi = {"no memory", "no time"};
     expect(line(), Verdict::warning, "left to MPI: no memory, no time");
     job_of(facts).memory.pop_back();
@@ -318,7 +318,7 @@ TEST(Doctor, SendsFactsAsText) {
     EXPECT_EQ(to_text(*job), text);
     EXPECT_EQ(job->groups[1].facts, second_of(facts));
     EXPECT_EQ(job->groups[1].ranks, (std::vector{4, 5, 6, 7}));
-    const ExchangeFacts exchange = {3, true, 5, {"reason"}};
+    const ExchangeFacts exchange = {3, true, false, {"reason"}};
     EXPECT_EQ(read_exchange(to_text(exchange)), exchange);
     EXPECT_FALSE(read_exchange("{}"));
     // All that is cut off, and what does not hold together.

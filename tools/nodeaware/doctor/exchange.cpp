@@ -4,14 +4,13 @@
 #include "runtime/mpi/mpi.hpp"
 #include "tools/nodeaware/doctor/facts.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <fcntl.h>
 #include <numeric>
+#include <optional>
+#include <sstream>
 #include <unistd.h>
 #include <vector>
 
@@ -19,24 +18,42 @@ namespace nodeaware::tool::doctor {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int rounds = 3;
 
 void check(int code, const char* function) {
     if (code != MPI_SUCCESS) { throw MpiError(code, function); }
 }
 
-/// A file of its own for each process: which of them will be rank 0 is not known yet.
-fs::path path_of_report() {
-    std::error_code error;
-    fs::path folder = fs::temp_directory_path(error);
-    if (error) { folder = "/tmp"; }
-    return folder / ("nodeaware-probe-" + std::to_string(getpid()) + ".json");
-}
+/// Where the library writes its report, as text: no file is left behind, however the job ends.
+class Report {
+  public:
+    Report() {
+        if (pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) != 0) { ends_ = {-1, -1}; }
+    }
+    ~Report() {
+        for (const int end : ends_) {
+            if (end >= 0) { close(end); }
+        }
+    }
+    Report(const Report&) = delete;
+    Report& operator=(const Report&) = delete;
+
+    std::string path() const { return "/proc/self/fd/" + std::to_string(ends_[1]); }
+    std::string text() const {
+        std::string text;
+        std::array<char, 4096> block{};
+        for (ssize_t length = 0; (length = read(ends_[0], block.data(), block.size())) > 0;) {
+            text.append(block.data(), static_cast<size_t>(length));
+        }
+        return text;
+    }
+
+  private:
+    std::array<int, 2> ends_{};
+};
 
 /// The job's, but for files that it would write, and with a strategy that takes every call.
-void set_up_library(const fs::path& report) {
+void set_up_library(const Report& report) {
     const ReadOptions read = read_options(process_environment());
     constexpr std::array dropped = {"CONFIG", "LOG_FILE", "TRACE", "TUNING", "MODE", "NVTX"};
     for (size_t i = 0; i < option_table().size(); ++i) {
@@ -51,7 +68,7 @@ void set_up_library(const fs::path& report) {
         }
     }
     setenv("NODEAWARE_STRATEGY", "three_step", 1);
-    setenv("NODEAWARE_REPORT", report.c_str(), 1);
+    setenv("NODEAWARE_REPORT", report.path().c_str(), 1);
 }
 
 int count(int from, int to) { return 1 + (from + to) % 5; }
@@ -87,27 +104,29 @@ long exchange_once(int round, int rank, int ranks) {
     return wrong;
 }
 
-/// What the library says that it has done; the file goes.
-void read_report(const fs::path& path, ExchangeFacts& facts) {
-    std::ifstream stream(path);
-    const auto report = nlohmann::json::parse(stream, nullptr, false);
-    std::error_code error;
-    fs::remove(path, error);
-    try {
-        for (const auto& operation : report.at("operations")) {
-            facts.rerouted += operation.at("rerouted").get<long>();
-        }
-        for (const auto& [reason, calls] : report.at("left_to_mpi").items()) {
-            facts.left_to_mpi.push_back(reason);
-        }
+/// What is behind `begin` in "  rerouted by three_step (12 calls)".
+std::optional<std::string> reason_in(const std::string& line, const std::string& begin) {
+    const size_t end = line.rfind(" (");
+    if (!line.starts_with(begin) || end == std::string::npos) { return std::nullopt; }
+    return line.substr(begin.size(), end - begin.size());
+}
+
+/// What the library says that it has done.
+void read_report(const std::string& text, ExchangeFacts& facts) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
         facts.has_report = true;
-    } catch (const nlohmann::json::exception&) { facts.has_report = false; }
+        facts.is_rerouted = facts.is_rerouted || reason_in(line, "  rerouted by ");
+        if (const auto reason = reason_in(line, "  left to MPI: ")) {
+            facts.left_to_mpi.push_back(*reason);
+        }
+    }
 }
 
 } // namespace
 
 std::string exchange(int argc, char** argv) {
-    const fs::path report = path_of_report();
+    const Report report;
     set_up_library(report);
     check(MPI_Init(&argc, &argv), "MPI_Init");
     int rank = 0;
@@ -120,7 +139,7 @@ std::string exchange(int argc, char** argv) {
     check(MPI_Reduce(&wrong, &facts.wrong, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD), "MPI_Reduce");
     check(MPI_Finalize(), "MPI_Finalize");
     if (rank != 0) { return ""; }
-    read_report(report, facts);
+    read_report(report.text(), facts);
     return to_text(facts);
 }
 

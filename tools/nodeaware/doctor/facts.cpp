@@ -16,7 +16,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TableFacts, wanted, used, complaint, differen
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobFacts, ranks, machines, node_of, groups, complaints,
                                    is_disabled, is_observing, has_virtual_nodes, wanted_bytes,
                                    memory, table)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExchangeFacts, wrong, has_report, rerouted, left_to_mpi)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExchangeFacts, wrong, has_report, is_rerouted, left_to_mpi)
 
 namespace {
 

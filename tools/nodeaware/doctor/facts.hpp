@@ -102,7 +102,7 @@ struct JobFacts {
 struct ExchangeFacts {
     long wrong = 0;                       ///< values
     bool has_report = false;              ///< of the library; without one it was not there
-    long rerouted = 0;                    ///< calls of all ranks
+    bool is_rerouted = false;             ///< a call of any rank
     std::vector<std::string> left_to_mpi; ///< reasons
     bool operator==(const ExchangeFacts&) const = default;
 };

@@ -142,12 +142,11 @@ Line judge_exchange(const Facts& facts) {
         return wrong("MPI_Alltoallv gave " + counted(exchange.wrong, "wrong value"), without);
     }
     if (!exchange.has_report) {
-        return wrong("the library did not start, or cannot write into the folder for temporary "
-                     "files; " +
-                         run.last_words,
+        return wrong("the library did not start" +
+                         (run.last_words.empty() ? "" : ": " + run.last_words),
                      "Install libnodeaware.so and its core together, by cmake --install.");
     }
-    if (exchange.rerouted > 0) {
+    if (exchange.is_rerouted) {
         return {"exchange", Verdict::ok, "MPI_Alltoallv was rerouted, and all data were right", ""};
     }
     const std::string found =
