@@ -86,8 +86,8 @@ struct Core {
     /// Such a call has failed on this rank, perhaps on this rank alone.
     void (*not_created)();
 
-    /// MPI_Cart_create: true if the grid has been made, or that has failed, and `*result` is what the
-    /// call is to return; false if MPI is to make it, on all ranks.
+    /// MPI_Cart_create: true if the grid has been made, or that has failed, and `*result` is what
+    /// the call is to return; false if MPI is to make it, on all ranks.
     bool (*make_grid)(int* result, MPI_Comm comm, int dimensions, const int* sizes,
                       const int* periods, int may_reorder, MPI_Comm* made);
     /// After MPI_Cart_map, if it was successful. Returns what the call is to return.

@@ -182,7 +182,7 @@ TEST(Place, TheNeighboursOfAGridAreThoseAtItsFaces) {
 }
 
 TEST(Place, RandomJobs) {
-    constexpr int jobs = 5000;
+    constexpr int jobs = 10000;
     int moved = 0;
     for (int seed = 0; seed < jobs; ++seed) {
         moved += expect_right_choice(RandomJob(static_cast<uint64_t>(seed))) ? 1 : 0;

@@ -109,7 +109,7 @@ TEST(Comparison, IsNotMadeWhereARunBeforeHasToldWhatIsFaster) {
             back.push_back(rounds_back(counts.by_mpi));
         }
         if (back.size() < 2) { continue; } // nothing was found
-        known += back[0] > 16 ? 1 : 0; // else one of the nodes has gathered, and compared
+        known += back[0] > 16 ? 1 : 0;     // else one of the nodes has gathered, and compared
         EXPECT_EQ(back[1], 0) << "seed " << seed;
     }
     EXPECT_GT(known, 3);
