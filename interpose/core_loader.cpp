@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
 #include <utility>
 
 namespace nodeaware::interpose {
@@ -35,13 +38,18 @@ Flavor flavor() {
                                                                         : flavor_of(version);
 }
 
-/// One process of the job complains, not all. There is no rank to ask for without a core, so ask
-/// the launcher.
-bool speaks_for_the_job() {
+/// There is no rank to ask for without a core, so ask the launcher. nullptr: it does not say.
+const char* launched_rank() {
     for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
-        if (const char* rank = std::getenv(name)) { return std::strcmp(rank, "0") == 0; }
+        if (const char* rank = std::getenv(name)) { return rank; }
     }
-    return true;
+    return nullptr;
+}
+
+/// One process of the job complains, not all.
+bool speaks_for_the_job() {
+    const char* const rank = launched_rank();
+    return rank == nullptr || std::strcmp(rank, "0") == 0;
 }
 
 void complain(const char* what, const char* detail) {
@@ -73,8 +81,43 @@ const abi::Core* load_core(Flavor flavor) {
     return core;
 }
 
-/// MPI_Allreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. The handles are part of the binary
-/// interface of both MPIs.
+/// Rank 0 may be the one that is waited for.
+void say_that_ranks_are_missing() {
+    const char* const rank = launched_rank();
+    if (rank != nullptr && std::strcmp(rank, "0") != 0 && std::strcmp(rank, "1") != 0) { return; }
+    std::fprintf(stderr, "nodeaware: waiting for ranks that have not come out of MPI_Init with the "
+                         "library; it has to be preloaded on all (nodeaware doctor says where it "
+                         "is not)\n");
+}
+
+time_t seconds_now() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now); // which Linux always has
+    return now.tv_sec;
+}
+
+/// MPI_Wait, without <mpi.h>.
+int wait(uintptr_t request, Flavor flavor) {
+    constexpr time_t patience = 30; // seconds; ranks come out of MPI_Init together
+    const auto test = reinterpret_cast<int (*)(uintptr_t*, int*, void*)>(next_symbol("MPI_Test"));
+    void* const no_status =
+        reinterpret_cast<void*>(uintptr_t{flavor == Flavor::open_mpi ? 0U : 1U});
+    const time_t begin = seconds_now();
+    bool has_said = false;
+    int is_complete = 0;
+    while (true) {
+        const int code = test(&request, &is_complete, no_status);
+        if (code != 0 || is_complete != 0) { return code; }
+        sched_yield();
+        if (seconds_now() - begin < patience) { continue; }
+        if (!std::exchange(has_said, true)) { say_that_ranks_are_missing(); }
+        usleep(10000);
+    }
+}
+
+/// MPI_Iallreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. The handles are part of the binary
+/// interface of both MPIs. Where a rank lacks the library, a blocking collective would meet one of
+/// the application's there, and spoil its data.
 bool all_ranks_have(bool here, Flavor flavor) {
     struct Handles {
         void *integer, *minimum, *world;
@@ -85,16 +128,19 @@ bool all_ranks_have(bool here, Flavor flavor) {
             ? Handles{dlsym(RTLD_DEFAULT, "ompi_mpi_int"), dlsym(RTLD_DEFAULT, "ompi_mpi_op_min"),
                       dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")}
             : Handles{value(0x4c000405), value(0x58000002), value(0x44000000)};
-    const auto allreduce = reinterpret_cast<int (*)(const void*, void*, int, void*, void*, void*)>(
-        next_symbol("MPI_Allreduce"));
+    const auto allreduce =
+        reinterpret_cast<int (*)(const void*, void*, int, void*, void*, void*, uintptr_t*)>(
+            next_symbol("MPI_Iallreduce"));
     if (allreduce == nullptr || handles.integer == nullptr || handles.minimum == nullptr ||
         handles.world == nullptr) {
         return false; // the same MPI on all ranks: false on all of them
     }
     const int mine = here ? 1 : 0;
     int all = 0;
-    return allreduce(&mine, &all, 1, handles.integer, handles.minimum, handles.world) == 0 &&
-           all == 1;
+    uintptr_t request = 0;
+    return allreduce(&mine, &all, 1, handles.integer, handles.minimum, handles.world, &request) ==
+               0 &&
+           wait(request, flavor) == 0 && all == 1;
 }
 
 void watch(const abi::Core* core) {
