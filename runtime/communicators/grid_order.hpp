@@ -17,7 +17,7 @@ struct GridArguments {
 
 /// MPI_Cart_create. Returns false, on all ranks of the communicator that have passed what MPI
 /// accepts, if MPI itself is to make the grid; collective over them if the option is set. Otherwise
-/// `*result` is what the call is to return.
+/// `*result` is what the call is to return. Rank 0 looks for the order, for that takes memory.
 bool create(const World& world, const GridArguments& grid, bool may_reorder, MPI_Comm* made,
             int* result);
 

@@ -50,29 +50,29 @@ std::string content_of(pid_t process, const char* name) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// 0: not known.
-pid_t parent_of(pid_t process) {
-    constexpr std::string_view key = "\nPPid:\t";
-    const std::string status = content_of(process, "status");
-    const size_t begin = status.find(key);
-    if (begin == std::string::npos) { return 0; }
-    const size_t number = begin + key.size();
-    return number_of(std::string_view(status).substr(number, status.find('\n', number) - number));
-}
+enum class Starter { launcher, step_of_slurm, other };
 
-/// Whether a process that the launcher has started, and that has an MPI, has started this one.
-bool is_child_of_a_rank(const std::string& variable) {
-    for (pid_t process = getppid(); process > 1; process = parent_of(process)) {
-        const std::string environment = '\0' + content_of(process, "environ");
-        if (environment.find('\0' + variable + '=') == std::string::npos) { return false; }
-        if (content_of(process, "maps").find("/libmpi") != std::string::npos) { return true; }
+/// Who has started this process: a launcher gives its processes variables that it has not itself.
+/// Who has them is a rank, a script, a shell or a server, in which programs may well be alone; so
+/// it is taken to be where it cannot be looked at, but for Slurm's daemon, which belongs to root.
+Starter starter_of(const std::string& variable) {
+    const pid_t parent = getppid();
+    const std::string environment = content_of(parent, "environ");
+    if (parent <= 1) { return Starter::other; } // who has started it is gone
+    if (environment.empty()) {
+        return content_of(parent, "comm") == "slurmstepd\n" ? Starter::step_of_slurm
+                                                            : Starter::other;
     }
-    return false;
+    const bool has_it = ('\0' + environment).find('\0' + variable + '=') != std::string::npos;
+    // A rank may have written its title over its environment.
+    return has_it || content_of(parent, "maps").find("/libmpi") != std::string::npos
+               ? Starter::other
+               : Starter::launcher;
 }
 
 } // namespace
 
-Launched launched_with_others(const std::vector<std::string>& environment) {
+Launched launched_with_others(const std::vector<std::string>& environment, bool by_slurm) {
     Launched found;
     const auto look_at = [&](const Variables& variables) {
         const auto count = value_of(variables.count, environment);
@@ -81,6 +81,7 @@ Launched launched_with_others(const std::vector<std::string>& environment) {
                  value_of(variables.rank, environment) == "0"};
     };
     for (const Variables& variables : launchers) {
+        if (by_slurm) { break; } // those are of what has started srun
         const auto count = value_of(variables.count, environment);
         if (count && number_of(*count) <= 1) { return {}; }
         look_at(variables);
@@ -92,8 +93,14 @@ Launched launched_with_others(const std::vector<std::string>& environment) {
 
 std::string complaint_of_launcher(int size, std::string_view mpi_name) {
     if (size != 1) { return ""; }
-    const Launched launched = launched_with_others(process_environment());
-    if (!launched.is_rank_0 || is_child_of_a_rank(launched.variable)) { return ""; }
+    const std::vector<std::string> environment = process_environment();
+    Launched launched = launched_with_others(environment, false);
+    if (launched.variable.empty()) { launched = launched_with_others(environment, true); }
+    if (launched.variable.empty()) { return ""; }
+    const Starter starter = starter_of(launched.variable);
+    if (starter == Starter::other) { return ""; }
+    if (starter == Starter::step_of_slurm) { launched = launched_with_others(environment, true); }
+    if (!launched.is_rank_0) { return ""; }
     const std::string name(mpi_name);
     const std::string remedy = launched.variable == step.count
                                    ? "start it by \"srun --mpi=...\" with a type that " + name +

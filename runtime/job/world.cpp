@@ -67,6 +67,7 @@ std::string read_and_broadcast(int rank) {
 /// Whatever the other settings say. MPI gets memory of devices as the application passes it.
 void leave_all_to_mpi(Options& options) {
     options.strategy.fill({Choice::Kind::native, nullptr});
+    options.reorders_grids = false;
     options.device_aware = DeviceAware::yes;
     options.parameters.device_copy = DeviceCopy::md;
 }

@@ -9,19 +9,6 @@
 /// What is measured: with the library and without it.
 namespace nodeaware {
 
-namespace {
-
-/// The calls that send such batches.
-tuning::ChoiceKey key_of(const Topology& topology, const batches::Batch& batch) {
-    uint64_t bytes = 0;
-    for (const batches::Stream& stream : batch.streams) { bytes += stream.bytes; }
-    const uint64_t mean = bytes / std::max<uint64_t>(batch.streams.size(), 1);
-    return {"p2p", topology.ranks(), topology.nodes(), topology.most_ranks_on_a_node(),
-            static_cast<int>(std::bit_width(mean))};
-}
-
-} // namespace
-
 bool CommunicatorMessages::is_over(uint64_t batches) const {
     return batches >=
            (is_comparing_ ? ComparisonPolicy::period_to_compare : ComparisonPolicy::period);
@@ -119,11 +106,21 @@ void CommunicatorMessages::judge() {
     }
 }
 
+/// The calls that send such batches.
+tuning::ChoiceKey CommunicatorMessages::key_of(const batches::Batch& batch) const {
+    uint64_t bytes = 0;
+    for (const batches::Stream& stream : batch.streams) { bytes += stream.bytes; }
+    const uint64_t mean = bytes / std::max<uint64_t>(batch.streams.size(), 1);
+    return {"p2p", topology_.ranks(), topology_.nodes(), topology_.most_ranks_on_a_node(),
+            static_cast<int>(std::bit_width(mean))};
+}
+
 /// Ranks may find different things, as their messages are not alike: each decides alone in any
 /// case.
 void CommunicatorMessages::recall(const batches::Batch& batch) {
-    has_recalled_ = true;
-    const std::string* const faster = library->learned.find(key_of(topology_, batch));
+    const auto [key, is_new] = recalled_.insert(key_of(batch));
+    if (!is_new) { return; }
+    const std::string* const faster = library->learned.find(*key);
     if (faster == nullptr) { return; }
     constexpr uint64_t long_enough = 1024; // batches
     if (*faster == "native") {
@@ -137,7 +134,7 @@ void CommunicatorMessages::keep(const char* faster, const std::optional<batches:
     const auto measured = learner_.library_to_mpi();
     if (!batch || !measured) { return; }
     const double seconds = native_seconds_ * std::min(measured->ratio, 1.0);
-    library->learned.learn(this, {key_of(topology_, *batch), faster, seconds});
+    library->learned.learn(this, {key_of(*batch), faster, seconds});
 }
 
 /// It is not thought of again soon, and ever more seldom.

@@ -195,7 +195,7 @@ bool CommunicatorMessages::is_time_to_look() const {
 }
 
 void CommunicatorMessages::consider(const batches::Batch& batch) {
-    if (!has_recalled_) { recall(batch); }
+    recall(batch);
     layer_.mailboxes()->publish(batch, members_);
     const auto why = obstacle(batch);
     is_worth_it_ = !why;

@@ -7,9 +7,11 @@
 #include "runtime/point_to_point/comparison_policy.hpp"
 #include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/requests/requests.hpp"
+#include "tuning/learned_choices.hpp"
 
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace nodeaware {
 
@@ -86,6 +88,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void compare(const std::optional<batches::Batch>& last);
     void judge();
     void give_back_slower();
+    tuning::ChoiceKey key_of(const batches::Batch& batch) const;
     void recall(const batches::Batch& batch);
     void keep(const char* faster, const std::optional<batches::Batch>& batch);
     uint64_t changes() const;
@@ -114,10 +117,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     uint64_t compares_at_ = 0;       ///< batches; at the latest, if it can
     uint32_t comparison_ = 0;        ///< of the node, the last that this has taken part in
     ComparisonPolicy policy_;
-    bool has_recalled_ = false; ///< what runs before have found
-    bool is_by_mpi_ = true;     ///< this period, until now
-    uint64_t slower_until_ = 0; ///< batches
-    uint64_t changes_ = 0;      ///< connections handed over or given back before this period
+    std::set<tuning::ChoiceKey> recalled_; ///< what runs before were asked for
+    bool is_by_mpi_ = true;                ///< this period, until now
+    uint64_t slower_until_ = 0;            ///< batches
+    uint64_t changes_ = 0; ///< connections handed over or given back before this period
 };
 
 } // namespace nodeaware

@@ -38,9 +38,8 @@ bool ComparisonPolicy::joins(const Measured& measured, double saved_share) const
 }
 
 void ComparisonPolicy::know_faster() {
-    was_compared_ = true;
+    begin();
     was_faster_ = true;
-    periods_to_compare_ = compared_after_ = most_undecided;
 }
 
 void ComparisonPolicy::begin() {
