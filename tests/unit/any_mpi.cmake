@@ -1,0 +1,87 @@
+# Tests for which one MPI is enough, for they know nothing of it: they have the label unit-any-mpi.
+add_executable(unit_tests
+  topology_test.cpp traffic_test.cpp batches_test.cpp comparison_policy_test.cpp containers_test.cpp credits_test.cpp
+  mailboxes_test.cpp outgoing_cells_test.cpp held_containers_test.cpp outgoing_cells_ranks_test.cpp
+  incoming_cells_test.cpp rings_test.cpp early_messages_test.cpp cut_containers_test.cpp address_space_test.cpp
+  contributions_test.cpp node_arena_test.cpp tags_test.cpp strategy_test.cpp piece_layout_test.cpp split_test.cpp published_split.cpp random_case.cpp forecast_test.cpp device_forecast_test.cpp device_copies_test.cpp
+  list_copy_test.cpp learner_test.cpp gathering_feedback_test.cpp options_test.cpp launcher_test.cpp launch_test.cpp
+  progress_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/progress.cpp
+  documentation_test.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/documentation.cpp
+  ${PROJECT_SOURCE_DIR}/tools/nodeaware/launch.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/launchers.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/elf.cpp
+  ${PROJECT_SOURCE_DIR}/tools/nodeaware/placed_launch.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/place/formats.cpp)
+target_link_libraries(unit_tests PRIVATE nodeaware_options nodeaware_batches nodeaware_driver nodeaware_layouts nodeaware_strategies nodeaware_tuning Threads::Threads GTest::gtest_main)
+target_compile_definitions(unit_tests PRIVATE NODEAWARE_OPTIONS_DOCUMENT="${PROJECT_SOURCE_DIR}/runtime/OPTIONS.md"
+  NODEAWARE_TEST_MATRIX="${PROJECT_SOURCE_DIR}/tests/data/can_1072.mtx")
+nodeaware_optimize_less(unit_tests)
+gtest_discover_tests(unit_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+
+# What the library and its tools write.
+add_executable(text_file_tests text_file_test.cpp)
+target_link_libraries(text_file_tests PRIVATE nodeaware_text_file GTest::gtest_main)
+gtest_discover_tests(text_file_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+
+# What a calibration keeps and shows while it runs.
+add_executable(calibration_files_tests calibration_files_test.cpp)
+target_link_libraries(calibration_files_tests PRIVATE nodeaware_calibration_files GTest::gtest_main)
+gtest_discover_tests(calibration_files_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+
+# Models and fits; those against recorded measurements are skipped where there are none.
+add_executable(tuning_tests
+  tuning_models_test.cpp tuning_data_movement_test.cpp tuning_krylov_test.cpp tuning_table_test.cpp
+  tuning_scenario_test.cpp tuning_figures_test.cpp tuning_fit_test.cpp tuning_measurements_test.cpp tuning_gap_test.cpp learned_choices_test.cpp tuning_costs_test.cpp tuning_copies_test.cpp user_table_test.cpp)
+target_link_libraries(tuning_tests PRIVATE nodeaware_models nodeaware_fit nodeaware_tuning nodeaware_strategies GTest::gtest_main)
+nodeaware_compile_together(tuning_tests)
+target_compile_definitions(tuning_tests PRIVATE
+  NODEAWARE_MEASUREMENTS="${PROJECT_SOURCE_DIR}/../shared/measurements")
+nodeaware_optimize_less(tuning_tests)
+gtest_discover_tests(tuning_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+
+# Random schedules through the in-process interpreter: one ctest entry a strategy, so that they run side by side.
+add_executable(random_schedules random_schedules.cpp random_case.cpp)
+target_link_libraries(random_schedules PRIVATE nodeaware_strategies)
+target_compile_options(random_schedules PRIVATE -O2)
+set(NODEAWARE_RANDOM_SCHEDULES 100000 CACHE STRING "Random schedules per strategy in the tests")
+foreach(strategy ${NODEAWARE_STRATEGIES})
+  add_test(NAME random_schedules.${strategy}
+           COMMAND random_schedules ${strategy} ${NODEAWARE_RANDOM_SCHEDULES})
+  set_tests_properties(random_schedules.${strategy} PROPERTIES LABELS unit-any-mpi TIMEOUT 3000)
+endforeach()
+
+# The same for nonblocking operations.
+add_executable(random_gathered random_gathered.cpp random_case.cpp)
+target_link_libraries(random_gathered PRIVATE nodeaware_layouts)
+target_compile_options(random_gathered PRIVATE -O2)
+add_test(NAME random_schedules.gathered_nonblocking COMMAND random_gathered ${NODEAWARE_RANDOM_SCHEDULES})
+set_tests_properties(random_schedules.gathered_nonblocking PROPERTIES LABELS unit-any-mpi TIMEOUT 3000)
+
+# What of it can be replayed.
+if(TARGET nodeaware_replay_patterns)
+  add_executable(replay_tests replay_test.cpp)
+  target_link_libraries(replay_tests PRIVATE nodeaware_replay_patterns GTest::gtest_main)
+  gtest_discover_tests(replay_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+endif()
+
+# What is said of a job before it runs.
+if(TARGET nodeaware_doctor)
+  add_executable(doctor_tests doctor_test.cpp doctor_command_line_test.cpp)
+  target_link_libraries(doctor_tests PRIVATE nodeaware_doctor GTest::gtest_main)
+  gtest_discover_tests(doctor_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+endif()
+
+# Which ranks should share a node.
+if(TARGET nodeaware_place)
+  add_executable(place_tests place_test.cpp torus_test.cpp)
+  target_link_libraries(place_tests PRIVATE nodeaware_place GTest::gtest_main)
+  gtest_discover_tests(place_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+endif()
+
+# What goes into the page of a trace, within bounds.
+if(TARGET nodeaware_trace_page)
+  add_executable(page_data_tests page_data_test.cpp)
+  target_link_libraries(page_data_tests PRIVATE nodeaware_trace_page GTest::gtest_main)
+  gtest_discover_tests(page_data_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+endif()
+
+# The kernel as it is kept is the one of its source, where there is the clang that made it; and assemblers take it.
+add_test(NAME list_copy_ptx COMMAND ${PROJECT_SOURCE_DIR}/runtime/device/kernels/make_ptx --check)
+set_tests_properties(list_copy_ptx PROPERTIES LABELS unit-any-mpi TIMEOUT 300 SKIP_RETURN_CODE 77)
