@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -51,7 +52,7 @@ TEST_F(CalibrationFiles, CopiesTakeNoPlaceOfOthers) {
 TEST_F(CalibrationFiles, MeasurementsAreThereUntilTheEnd) {
     const std::string partial = at("table.partial");
     testing::internal::CaptureStderr();
-    KeptMeasurements kept(at("table"));
+    KeptMeasurements kept(partial);
     kept.keep(measured(1));
     EXPECT_EQ(tuning::read_measurements(partial, {}), measured(1));
     kept.keep(measured(2));
@@ -65,7 +66,7 @@ TEST_F(CalibrationFiles, MeasurementsAreThereUntilTheEnd) {
 
 TEST_F(CalibrationFiles, MeasurementsThatCannotBeKeptAreSaidOnce) {
     testing::internal::CaptureStderr();
-    KeptMeasurements kept(at("no/table"));
+    KeptMeasurements kept(at("no/table.partial"));
     kept.keep(measured(1));
     kept.keep(measured(2));
     kept.done();
@@ -73,6 +74,85 @@ TEST_F(CalibrationFiles, MeasurementsThatCannotBeKeptAreSaidOnce) {
     EXPECT_NE(said.find("no/table.partial: cannot be written: No such file"), std::string::npos);
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
     KeptMeasurements("").keep(measured(1));
+}
+
+TEST_F(CalibrationFiles, WhatAnEarlierOneKeptIsMovedAside) {
+    const std::string partial = at("table.partial");
+    tuning::write_text_file(partial, "earlier");
+    testing::internal::CaptureStderr();
+    KeptMeasurements kept(partial);
+    kept.keep(measured(1));
+    kept.keep(measured(2));
+    kept.done();
+    EXPECT_FALSE(fs::exists(partial));
+    EXPECT_EQ(tuning::read_text_file(partial + ".bak"), "earlier");
+    EXPECT_FALSE(fs::exists(partial + ".bak.2"));
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find(
+                  "nodeaware: what an earlier calibration kept is now " + partial + ".bak\n"),
+              0U);
+}
+
+/// Of files, until it goes; room for what is said.
+class SmallFiles {
+  public:
+    SmallFiles() {
+        EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
+        const rlimit small{4096, before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    }
+    ~SmallFiles() { EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0); }
+    SmallFiles(const SmallFiles&) = delete;
+    SmallFiles& operator=(const SmallFiles&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+TEST_F(CalibrationFiles, WhatWasKeptBeforeTheDiskIsFullIsSaid) {
+    const std::string partial = at("table.partial");
+    tuning::Measurements more;
+    more.flag_latencies.assign(10000, 1.0);
+    testing::internal::CaptureStderr();
+    KeptMeasurements kept(partial);
+    kept.keep(measured(1));
+    {
+        const SmallFiles limit;
+        kept.keep(more);
+        kept.keep(more);
+    }
+    EXPECT_EQ(tuning::read_measurements(partial, {}), measured(1));
+    kept.done();
+    EXPECT_FALSE(fs::exists(partial));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("from here on, what is measured is not kept until the end: " + partial +
+                        ": cannot be written: File too large\n"
+                        "nodeaware: what was measured before is in " +
+                        partial + "\n"),
+              std::string::npos);
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3);
+}
+
+TEST_F(CalibrationFiles, NoneIsWrittenOverAnother) {
+    const std::string table = at("t.json");
+    const auto is_refused = [](const std::string& output, const std::string& measurements) {
+        return !complaint_of_files(output, measurements).empty();
+    };
+    EXPECT_FALSE(is_refused(table, ""));
+    EXPECT_FALSE(is_refused(table, at("m.json")));
+    EXPECT_TRUE(is_refused(table, table));
+    EXPECT_TRUE(is_refused(at("m.json.partial"), at("m.json")));
+    EXPECT_FALSE(is_refused("-", at("m.json")));
+    fs::create_symlink("m.json.partial", at("link"));
+    EXPECT_TRUE(is_refused(at("link"), at("m.json")));
+    EXPECT_FALSE(is_refused(table, table + ".partial")); // what is kept is beside that
+    EXPECT_FALSE(is_refused(table, table + ".bak"));     // there is nothing to copy
+    tuning::write_text_file(table, "old");
+    EXPECT_TRUE(is_refused(table, table + ".bak"));
+    tuning::write_text_file(table + ".bak", "older");
+    EXPECT_FALSE(is_refused(table, table + ".bak"));
+    EXPECT_TRUE(is_refused(table, table + ".bak.2"));
+    EXPECT_EQ(path_of_kept("-", table), table + ".partial");
+    EXPECT_EQ(path_of_kept("", "/dev/stdout"), "");
 }
 
 TEST(Progress, HasALineNowAndThenWhereNobodyLooks) {

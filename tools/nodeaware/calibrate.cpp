@@ -136,10 +136,11 @@ Output output_of(const Arguments& arguments, const World& world) {
     }
     output.complaint = complaint_of_output(output.path);
     if (output.complaint.empty()) { output.complaint = complaint_of_old(output.path); }
-    if (!output.complaint.empty() || arguments.measurements.empty()) { return output; }
-    output.complaint = complaint_of_output(arguments.measurements);
-    if (output.complaint.empty() && is_same_file(output.path, arguments.measurements)) {
-        output.complaint = arguments.measurements + ": expected another file than that of --output";
+    if (output.complaint.empty() && !arguments.measurements.empty()) {
+        output.complaint = complaint_of_output(arguments.measurements);
+    }
+    if (output.complaint.empty()) {
+        output.complaint = complaint_of_files(output.path, arguments.measurements);
     }
     return output;
 }
@@ -187,14 +188,6 @@ void finish(const Arguments& arguments, const std::string& output, const FitResu
     std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 
-/// Beside which file the measurements are kept until all is measured; empty: beside none.
-std::string place_of_kept(const Arguments& arguments, const std::string& output) {
-    for (const std::string& path : {arguments.measurements, output}) {
-        if (!path.empty() && is_replaced(path)) { return path; }
-    }
-    return "";
-}
-
 int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     const World world = World::discover();
     if (world.options.disable) {
@@ -210,7 +203,7 @@ int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     if (!job.share_memory(slot_bytes(job, arguments.settings))) {
         return complain(job, "shared memory for the processes of a node cannot be had");
     }
-    KeptMeasurements kept(world.rank == 0 ? place_of_kept(arguments, output.path) : "");
+    KeptMeasurements kept(world.rank == 0 ? path_of_kept(arguments.measurements, output.path) : "");
     const Calibration calibration =
         run_benchmarks(job, arguments.settings, gpu, [&](const Measurements& measured) {
             job.progress().clear();
@@ -252,7 +245,8 @@ void add_calibrate_command(CLI::App& app) {
         "mpirun, on 2 nodes or more, with as many processes on each as applications "
         "use. With a GPU also its copies, and its messages if the MPI takes them. Where "
         "it is interrupted, what was measured is left in a file beside that of "
-        "--measurements or --output, .partial, for nodeaware fit");
+        "--measurements or --output, .partial, for nodeaware fit; where these are "
+        "standard output or a device, nothing is");
     auto arguments = std::make_shared<Arguments>();
     const auto add = [&](const char* name, auto& value, const char* text) {
         return command->add_option(name, value, text)->capture_default_str();
