@@ -296,7 +296,11 @@ TEST_F(Launching, APlacementGoesToTheLauncher) {
               words_of("env SLURM_HOSTFILE=/f srun --distribution=arbitrary -n 2 app"));
     EXPECT_EQ(placed("srun -n 2 app", "0,2\n1,3\n"),
               words_of("env MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=/f srun -n 2 app"));
-    EXPECT_EQ(placed("mpiexec app", "3\n"),
+    const Words numbered = words_of("env SLURM_HOSTFILE=/f srun --distribution=arbitrary app");
+    for (const char* content : {"7\n7\n8\n8\n", "1\n1", "1001\n1002\n", "99999999999999999999\n"}) {
+        EXPECT_EQ(placed("srun app", content), numbered) << content;
+    }
+    EXPECT_EQ(placed("mpiexec app", "1\n0\n"),
               words_of("env MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE=/f mpiexec app"));
 }
 
@@ -317,10 +321,15 @@ TEST_F(Launching, APlacementThatTheLauncherDoesNotTakeIsRefused) {
               takes + "slurm, but mpiexec takes one of nodeaware place --format hydra");
     EXPECT_EQ(complaint("flux run app", "host\n"),
               takes + "slurm, but flux is not known to take a placement");
-    for (const char* content : {"", "\n0 1\n", "two words\n"}) {
+    EXPECT_EQ(complaint("mpirun app", "0,1\n"),
+              takes + "cray, but mpirun takes one of nodeaware place --format rankfile");
+    for (const char* content : {"", "\n0 1\n", "two words\n", "0,1\n1,2\n", "0,2\n", "0,,1\n"}) {
         EXPECT_EQ(complaint("mpirun app", content),
                   "/f:1: expected a file that nodeaware place has written");
     }
+    const Words command = words_of("srun app");
+    EXPECT_THROW(placed_by(command, understand(command, MpiFlavor::openmpi), "/f", "0,1\n"),
+                 LaunchError);
     EXPECT_NE(complaint("./app", "0,1\n").find("expected a launcher"), std::string::npos);
 }
 

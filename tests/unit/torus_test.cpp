@@ -91,6 +91,9 @@ Found expect_right_choice(const RandomTorusJob& job) {
     EXPECT_LE(choice.after.worst_messages, choice.before.worst_messages);
     EXPECT_LE(choice.after.messages, choice.before.messages);
     EXPECT_EQ(choice.way.empty(), choice.placement == job.start);
+    const LinkTraffic& shared = found.node_aware;
+    EXPECT_EQ(found.is_rejected, shared.messages > found.before.messages ||
+                                     shared.worst_messages > found.before.worst_messages);
     if (choice.placement == job.start) { return Found::start; }
     if (choice.placement == choose_placement(job.graph, job.start).placement) {
         return Found::without_torus;

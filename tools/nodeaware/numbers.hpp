@@ -9,6 +9,14 @@ namespace nodeaware::tool {
 
 /// Checks of options, which say in words what was expected: those of CLI11 write out the largest
 /// number that there is.
+inline CLI::Validator not_empty() {
+    return CLI::Validator(
+        [](std::string& text) {
+            return text.empty() ? std::string("expected a value, found none") : std::string();
+        },
+        "");
+}
+
 inline CLI::Validator positive_number() {
     return CLI::Validator(
         [](std::string& text) {

@@ -4,6 +4,7 @@
 #include "tools/nodeaware/place/formats.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 namespace nodeaware::tool {
@@ -18,6 +19,33 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
 }
 
+/// Lines of numbers: a cray file has each rank once. So could a slurm file whose hosts are called
+/// 0, 1, ..., but only where each has one rank.
+std::optional<Format> format_of_numbers(std::string_view content) {
+    std::vector<bool> is_seen;
+    const auto end =
+        static_cast<size_t>(std::count_if(content.begin(), content.end(), [](char letter) {
+            return letter == ',' || letter == '\n';
+        }));
+    is_seen.resize(content.ends_with('\n') ? end : end + 1);
+    bool is_list = false;
+    bool is_each_once = true;
+    for (size_t at = 0; at < content.size();) {
+        const size_t behind = std::min(content.find_first_of(",\n", at), content.size());
+        size_t rank = is_seen.size(); // which none has
+        const auto [rest, error] =
+            std::from_chars(&content[at], &content[at] + (behind - at), rank);
+        is_each_once = is_each_once && error == std::errc() &&
+                       rest == &content[at] + (behind - at) && rank < is_seen.size() &&
+                       !is_seen[rank];
+        if (is_each_once) { is_seen[rank] = true; }
+        is_list = is_list || (behind < content.size() && content[behind] == ',');
+        at = behind + 1;
+    }
+    if (is_each_once) { return Format::cray; }
+    return is_list ? std::nullopt : std::optional(Format::slurm);
+}
+
 /// By its first line; nothing: `nodeaware place` has not written this.
 std::optional<Format> format_of(std::string_view content) {
     const std::string_view line = content.substr(0, content.find('\n'));
@@ -27,7 +55,7 @@ std::optional<Format> format_of(std::string_view content) {
         const bool is_map = is_number(line.substr(0, space)) && is_number(line.substr(space + 1));
         return is_map ? std::optional(Format::map) : std::nullopt;
     }
-    if (is_number(line.substr(0, line.find(',')))) { return Format::cray; }
+    if (is_number(line.substr(0, line.find(',')))) { return format_of_numbers(content); }
     const size_t colon = line.rfind(':');
     if (colon != std::string_view::npos && is_number(line.substr(colon + 1))) {
         return Format::hydra;
@@ -54,12 +82,19 @@ const char* name_of(Format format) {
     return "";
 }
 
-void check(const std::string& launcher, const std::string& path, std::optional<Format> format) {
+void check(const std::string& launcher, const std::string& path, std::optional<Format> format,
+           std::optional<MpiFlavor> mpi) {
     if (!format) {
         throw LaunchError(path + ":1: expected a file that nodeaware place has written");
     }
     const std::optional<Format> wanted = format_for(launcher);
-    if (format == wanted || format == Format::cray) { return; }
+    const bool is_for_mpi = format == Format::cray && mpi != MpiFlavor::openmpi;
+    if (format == wanted || is_for_mpi) { return; }
+    if (format == Format::cray && wanted == Format::slurm) {
+        throw LaunchError(path +
+                          " has the format cray, but Open MPI does not read it: expected one "
+                          "of nodeaware place --format slurm");
+    }
     const std::string found = path + " has the format " + name_of(*format) + ", but " + launcher;
     throw LaunchError(wanted ? found + " takes one of nodeaware place --format " + name_of(*wanted)
                              : found + " is not known to take a placement");
@@ -76,7 +111,7 @@ std::vector<std::string> placed_by(const std::vector<std::string>& command, cons
     }
     const size_t at = launch.programs.front().begin; // behind the launcher
     const auto format = format_of(content);
-    check(command[at - 1], path, format);
+    check(command[at - 1], path, format, launch.flavor);
     Words variables;
     Words own;
     switch (*format) {

@@ -1,6 +1,7 @@
 #include "runtime/job/options.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/placed_launch.hpp"
 #include "tools/nodeaware/preload.hpp"
 #include "tools/nodeaware/profile.hpp"
@@ -13,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <unistd.h>
 
 namespace nodeaware::tool {
@@ -37,11 +39,22 @@ std::string flag_of(std::string_view option) {
 
 namespace fs = std::filesystem;
 
+/// For ranks elsewhere; `option` is for complaints. Throws LaunchError.
+std::string absolute_path(const char* option, const std::string& path) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path, error);
+    if (error) {
+        throw LaunchError(std::string(option) + ": " + path +
+                          ": the working folder cannot be told: " + error.message());
+    }
+    return absolute.lexically_normal().string();
+}
+
 /// Those of the command line; ranks may run elsewhere.
 std::map<std::string, std::string> settings_of(const Arguments& arguments) {
     auto settings = arguments.settings;
     if (!arguments.profile.empty()) {
-        settings["TRACE"] = fs::absolute(arguments.profile).lexically_normal().string();
+        settings["TRACE"] = absolute_path("--profile", arguments.profile);
         settings["MODE"] = "observe";
         settings["DISABLE"] = "0";
     }
@@ -83,7 +96,7 @@ std::optional<MpiFlavor> flavor_named(const std::string& name) {
 std::vector<std::string> placed(const Arguments& arguments,
                                 const std::vector<std::string>& command) {
     if (arguments.placement.empty()) { return command; }
-    const std::string path = fs::absolute(arguments.placement).lexically_normal().string();
+    const std::string path = absolute_path("--place", arguments.placement);
     try {
         const Launch launch = understand(command, flavor_named(arguments.mpi));
         return placed_by(command, launch, path, tuning::read_text_file(path));
@@ -129,7 +142,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
         "--profile", arguments->profile,
         "Change nothing in the run, record in this folder what the program communicates, and say "
         "at the end whether the library would help (the settings TRACE and MODE)");
-    profile->type_name("a folder");
+    profile->type_name("a folder")->check(not_empty());
     for (const std::string_view name : {"TRACE", "MODE", "DISABLE"}) {
         profile->excludes(command->get_option(flag_of(name)));
     }
@@ -137,7 +150,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
         ->add_option("--place", arguments->placement,
                      "Ranks lie as this file says, which nodeaware place has written for the "
                      "launcher of the command")
-        ->type_name("a file");
+        ->type_name("a file")
+        ->check(not_empty());
     command
         ->add_option("--mpi", arguments->mpi,
                      "The MPI that the program runs on, where its file and the launcher do not "

@@ -22,6 +22,7 @@ struct TorusChoice {
     LinkTraffic before;
     LinkTraffic node_aware; ///< were ranks to share nodes as without a torus
     LinkTraffic after;
+    bool is_rejected = false; ///< what is found without a torus, for links would carry more
 };
 
 /// The placement with the least traffic on links: what `choose_placement` finds, or that and others

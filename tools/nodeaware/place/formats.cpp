@@ -110,10 +110,15 @@ std::string complaint_of(const Placement& placement, Format format) {
            "the ranks in the application (--format map says which belong together)";
 }
 
-std::string use_of(Format format, const std::string& file) {
+std::string use_of(Format format, const std::string& file, bool has_hosts) {
     switch (format) {
     case Format::map: break;
-    case Format::rankfile: return "mpirun --rankfile " + file + " ... (Open MPI)";
+    case Format::rankfile:
+        return "mpirun --rankfile " + file +
+               " ... (Open MPI)\nIt binds each rank to a core of its own, one after the other on "
+               "its node." +
+               (has_hosts ? ""
+                          : "\nWithout --hosts it is for an allocation of a resource manager.");
     case Format::slurm: return "SLURM_HOSTFILE=" + file + " srun --distribution=arbitrary ...";
     case Format::hydra: return "mpiexec -f " + file + " ... (MPICH)";
     case Format::cray:

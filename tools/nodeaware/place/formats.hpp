@@ -22,7 +22,8 @@ std::string to_text(const Placement& placement, Format format,
 /// have one line, and what it makes is rounds of the same nodes with the same numbers of ranks.
 std::string complaint_of(const Placement& placement, Format format);
 
-/// How such a file is used; empty: by no launcher.
-std::string use_of(Format format, const std::string& file);
+/// How such a file is used, and what has to be known of it; empty: by no launcher. `has_hosts`:
+/// their names.
+std::string use_of(Format format, const std::string& file, bool has_hosts);
 
 } // namespace nodeaware::place

@@ -1,5 +1,7 @@
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/doctor/words.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/place/arrangement.hpp"
 #include "tools/nodeaware/place/formats.hpp"
 #include "tools/nodeaware/place/source.hpp"
@@ -81,21 +83,24 @@ void print_row(const char* what, uint64_t before, uint64_t after) {
     std::printf("\n");
 }
 
-std::string way_of(const Choice& choice) {
+std::string way_of(const TorusChoice& found) {
+    const Choice& choice = found.choice;
     if (!choice.way.empty()) { return choice.way; }
     if (choice.before.messages == 0) {
         return "ranks stay where they are, for no messages pass between nodes";
     }
-    return "ranks stay where they are, for no placement was found that saves " +
-           std::to_string(std::lround(100 * least_gain)) +
-           " % of the messages between nodes without more from the node that sends most";
+    const std::string why = "ranks stay where they are, for no placement was found that saves " +
+                            std::to_string(std::lround(100 * least_gain)) +
+                            " % of the messages between nodes ";
+    return why + (found.is_rejected ? "without more traffic on links, or on the one with most"
+                                    : "without more from the node that sends most");
 }
 
 /// Without a torus: no links.
 TorusChoice choose(const PlaceArguments& arguments, const Source& source) {
     const Placement start = start_of(arguments, source);
     if (arguments.topology.empty()) {
-        return {choose_placement(source.graph, start, source.grid), {}, {}, {}};
+        return {choose_placement(source.graph, start, source.grid), {}, {}, {}, false};
     }
     const Torus torus = parse_torus(arguments.topology);
     if (nodes_of(start) > torus.nodes()) {
@@ -115,7 +120,8 @@ bool is_even(const Placement& placement) {
 }
 
 void print_use(const PlaceArguments& arguments, const Choice& choice) {
-    const std::string use = use_of(arguments.format, quoted({arguments.output}));
+    const std::string use =
+        use_of(arguments.format, quoted({arguments.output}), !arguments.hosts.empty());
     if (!use.empty()) { std::printf("\n%s\n", use.c_str()); }
     if (arguments.format == Format::cray && !is_even(choice.placement)) {
         std::printf("The job has to be started with as many ranks on each node as a line has.\n");
@@ -137,8 +143,10 @@ void print_links(const Source& source, const TorusChoice& found) {
 
 void print_choice(const PlaceArguments& arguments, const Source& source, const TorusChoice& found) {
     const Choice& choice = found.choice;
-    std::printf("%zu ranks on %zu nodes: %s\n\n", choice.placement.size(),
-                nodes_of(choice.placement), way_of(choice).c_str());
+    const auto ranks = static_cast<int64_t>(choice.placement.size());
+    const auto nodes = static_cast<int64_t>(nodes_of(choice.placement));
+    std::printf("%s on %s: %s\n\n", doctor::counted(ranks, "rank").c_str(),
+                doctor::counted(nodes, "node").c_str(), way_of(found).c_str());
     std::printf("%-36s %15s %15s\n", "", "before", "after");
     print_row("messages between nodes", choice.before.messages, choice.after.messages);
     print_row("  most that a node sends", choice.before.worst_messages,
@@ -251,7 +259,8 @@ void add_sources(CLI::App& command, PlaceArguments& arguments) {
 
 void add_output(CLI::App& command, PlaceArguments& arguments) {
     CLI::Option* const output =
-        command.add_option("--output", arguments.output, "Write the placement to this file");
+        command.add_option("--output", arguments.output, "Write the placement to this file")
+            ->check(not_empty());
     add_choice<Format>(command, "--format", arguments.format,
                        "Of that file: map (default; lines RANK NODE), rankfile (Open MPI), slurm "
                        "(SLURM_HOSTFILE), cray (MPICH_RANK_ORDER) or hydra (a machine "
@@ -270,6 +279,7 @@ void add_output(CLI::App& command, PlaceArguments& arguments) {
             "--hosts", arguments.hosts,
             "A file with the name of each node's host on a line (default for slurm and hydra: "
             "node0, node1, ..., to be replaced; for rankfile: the nodes of the allocation)")
+        ->check(not_empty())
         ->needs(output);
     command.add_flag("--json", arguments.json, "Print JSON");
 }
@@ -297,7 +307,8 @@ void add_place_command(CLI::App& app) {
                      "or torus:XxYxZxN with N nodes at each (of other than three dimensions: "
                      "torus:XxY*N); then ranks are placed so that messages pass few links. Nodes "
                      "are numbered with N fastest, then Z")
-        ->option_text("TORUS");
+        ->option_text("TORUS")
+        ->check(not_empty());
     add_output(*command, *arguments);
     command->callback([arguments] { place_ranks(*arguments); });
 }

@@ -4,14 +4,12 @@
 #include "tools/bench/matrix_market.hpp"
 #include "tools/nodeaware/trace/matrix.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -23,20 +21,27 @@ namespace {
 
 constexpr int most_ranks = 1 << 20;
 
-/// Positive numbers; throws std::invalid_argument with what was `expected`.
-std::vector<int> parse_sizes(const std::string& text, char between, const std::string& expected) {
+/// Positive numbers; throws std::invalid_argument with what was `expected`, and `found` instead.
+std::vector<int> parse_sizes(const std::string& text, char between, const std::string& expected,
+                             const std::string& found) {
     std::vector<int> sizes;
     const char* const end = text.data() + text.size();
     for (const char* part = text.data();; ++part) {
         int size = 0;
         const auto [rest, error] = std::from_chars(part, end, size);
         if (error != std::errc() || size < 1 || (rest != end && *rest != between)) {
-            throw std::invalid_argument(std::string(expected).append(", found ").append(text));
+            throw std::invalid_argument(std::string(expected).append(", found ").append(found));
         }
         sizes.push_back(size);
         if (rest == end) { return sizes; }
         part = rest;
     }
+}
+
+std::string text_in(const std::string& path) try {
+    return tuning::read_text_file(path);
+} catch (const tuning::FileError& error) {
+    throw std::runtime_error(path + ": cannot be read: " + error.what());
 }
 
 void check_ranks(const std::string& what, int64_t ranks) {
@@ -69,7 +74,7 @@ Sent sent_by(const bench::Matrix::Entry& entry, bool counts_values, ValuesOf val
 
 Source grid_source(const std::string& text, bool is_periodic) {
     const std::string expected = "--grid: expected sizes of dimensions such as 24x18x16";
-    const std::vector<int> dimensions = parse_sizes(text, 'x', expected);
+    const std::vector<int> dimensions = parse_sizes(text, 'x', expected, text);
     int64_t ranks = 1;
     for (const int size : dimensions) {
         ranks *= size;
@@ -133,7 +138,8 @@ Source trace_source(const std::string& folder) {
 std::vector<int> parse_ppn(const std::string& text) {
     return parse_sizes(text, ',',
                        "--ppn: expected ranks per node, one number above 0 or several with "
-                       "commas between");
+                       "commas between",
+                       text);
 }
 
 Torus parse_torus(const std::string& text) {
@@ -144,10 +150,10 @@ Torus parse_torus(const std::string& text) {
         throw std::invalid_argument(std::string(expected).append(", found ").append(text));
     }
     const size_t star = std::min(text.find('*'), text.size());
-    Torus torus{parse_sizes(text.substr(kind.size(), star - kind.size()), 'x', expected)};
+    Torus torus{parse_sizes(text.substr(kind.size(), star - kind.size()), 'x', expected, text)};
     constexpr size_t with_nodes = 4; // three dimensions, and the nodes at a router
     if (star < text.size()) {
-        const auto nodes = parse_sizes(text.substr(star + 1), '*', expected);
+        const auto nodes = parse_sizes(text.substr(star + 1), '*', expected, text);
         if (nodes.size() > 1) {
             throw std::invalid_argument(std::string(expected).append(", found ").append(text));
         }
@@ -168,8 +174,7 @@ Torus parse_torus(const std::string& text) {
 }
 
 std::vector<std::string> read_hosts(const std::string& path, size_t nodes) {
-    std::ifstream file(path);
-    if (!file) { throw std::runtime_error(path + ": cannot be read: " + std::strerror(errno)); }
+    std::istringstream file(text_in(path));
     std::vector<std::string> hosts;
     std::set<std::string> seen;
     size_t number = 0;
@@ -190,7 +195,6 @@ std::vector<std::string> read_hosts(const std::string& path, size_t nodes) {
         }
         hosts.push_back(host);
     }
-    if (file.bad()) { throw std::runtime_error(path + ": cannot be read"); }
     if (hosts.size() < nodes) {
         throw std::runtime_error(path + ": expected " + std::to_string(nodes) +
                                  " hosts, one a line, found " + std::to_string(hosts.size()));

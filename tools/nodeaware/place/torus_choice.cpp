@@ -74,11 +74,13 @@ TorusChoice choose_in_torus(const RankGraph& graph, const Placement& start, cons
     const LinkTraffic before = link_traffic(graph, start, torus);
     const Choice shared = choose_placement(graph, start, grid);
     const LinkTraffic node_aware = link_traffic(graph, shared.placement, torus);
-    if (!is_worse(node_aware, before) && before.messages == 0) {
-        return {shared, before, node_aware, node_aware};
+    const bool is_rejected = is_worse(node_aware, before);
+    if (!is_rejected && before.messages == 0) {
+        return {shared, before, node_aware, node_aware, false};
     }
-    TorusChoice first{{start, "", shared.before, shared.before}, before, node_aware, before};
-    if (!is_worse(node_aware, before)) {
+    const Choice none{start, "", shared.before, shared.before};
+    TorusChoice first{none, before, node_aware, before, is_rejected};
+    if (!is_rejected) {
         first.choice = shared;
         first.after = node_aware;
     }
