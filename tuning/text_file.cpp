@@ -1,9 +1,10 @@
 #include "tuning/text_file.hpp"
 
+#include "tuning/signalless_write.hpp"
+
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -12,12 +13,12 @@
 #include <optional>
 #include <ostream>
 #include <poll.h>
-#include <pthread.h>
 #include <stdexcept>
 #include <streambuf>
 #include <sys/stat.h>
-#include <time.h>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace nodeaware::tuning {
 
@@ -94,28 +95,11 @@ Target target_of(const std::string& name) {
     return target;
 }
 
-/// As write(), but beyond the limit of `ulimit -f`, too, it only fails.
-ssize_t write_within_limits(int descriptor, const char* bytes, size_t size) {
-    sigset_t too_large;
-    sigset_t before;
-    sigemptyset(&too_large);
-    sigaddset(&too_large, SIGXFSZ);
-    const bool is_blocked = pthread_sigmask(SIG_BLOCK, &too_large, &before) == 0;
-    const ssize_t written = write(descriptor, bytes, size);
-    const int error = errno;
-    if (is_blocked && written < 0 && error == EFBIG) {
-        constexpr timespec at_once = {};
-        sigtimedwait(&too_large, nullptr, &at_once);
-    }
-    if (is_blocked) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-    errno = error;
-    return written;
-}
-
 /// Writes to a descriptor and remembers why it could not.
 class DescriptorBuffer : public std::streambuf {
   public:
-    explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
+    DescriptorBuffer(int descriptor, WithoutReader without)
+        : descriptor_(descriptor), without_(without) {
         setp(bytes_.data(), bytes_.data() + bytes_.size());
     }
     int error() const { return error_; }
@@ -132,7 +116,7 @@ class DescriptorBuffer : public std::streambuf {
     bool drain() {
         for (const char* next = pbase(); next < pptr() && error_ == 0;) {
             const ssize_t written =
-                write_within_limits(descriptor_, next, static_cast<size_t>(pptr() - next));
+                write_signalless(descriptor_, next, static_cast<size_t>(pptr() - next), without_);
             if (written > 0) {
                 next += written;
             } else if (written == 0) {
@@ -149,26 +133,52 @@ class DescriptorBuffer : public std::streambuf {
     }
 
     int descriptor_;
+    WithoutReader without_;
     int error_ = 0;
     std::array<char, 65536> bytes_;
 };
 
-/// What to do about a pipe without a reader.
-enum class Patience { wait, fail };
+/// Of a tool, or of the library inside a program: what that is in the middle of, and what it ends
+/// with, is its own, and a pipe without a reader is an error.
+enum class Writer { tool, library };
+
+bool has_reader(int descriptor) {
+    pollfd look{descriptor, POLLOUT, 0};
+    return poll(&look, 1, 0) <= 0 || (look.revents & POLLERR) == 0;
+}
+
+/// What was printed comes first. In a program it stays where it is while a thread prints, which may
+/// have been interrupted to end it; and where nobody reads it, for then it ends the program, but
+/// not here. Returns errno, or 0.
+int flush_printed(Writer writer) {
+    if (writer == Writer::library) {
+        if (!has_reader(STDOUT_FILENO)) { return EPIPE; }
+        if (ftrylockfile(stdout) != 0) { return 0; }
+    }
+    const int error = std::fflush(stdout) == 0 ? 0 : errno;
+    if (writer == Writer::library) { funlockfile(stdout); }
+    return error;
+}
+
+/// Some file systems have neither owners nor permissions, or cannot change them, and who is not
+/// root cannot give files away.
+bool is_refused(int error) {
+    return error == EPERM || error == EINVAL || error == ENOTSUP || error == ENOSYS;
+}
 
 /// An open file, which is gone if it is not finished.
 class Output {
   public:
-    Output(const Target& target, Patience patience) : target_(target) {
+    Output(const Target& target, Writer writer) : target_(target) {
         if (target.descriptor >= 0) {
             const bool is_stdout = target.descriptor == STDOUT_FILENO;
-            if (is_stdout && std::fflush(stdout) != 0) { target.fail(errno); }
+            if (const int error = is_stdout ? flush_printed(writer) : 0) { target.fail(error); }
             descriptor_ = fcntl(target.descriptor, F_DUPFD_CLOEXEC, 0);
         } else if (target.is_regular) {
             refuse_read_only();
             open_temporary();
         } else {
-            const int more = patience == Patience::fail ? O_NONBLOCK : 0;
+            const int more = writer == Writer::library ? O_NONBLOCK : 0;
             descriptor_ = open(target.path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | more);
         }
         if (descriptor_ < 0) {
@@ -186,14 +196,19 @@ class Output {
 
     int descriptor() const { return descriptor_; }
 
-    void finish() {
+    Written finish() {
         if (target_.is_replaced() && target_.old) { keep_permissions(); }
         const int closed = close(descriptor_); // some file systems write only now
         descriptor_ = -1;
         if (closed != 0) { target_.fail(errno); }
-        if (temporary_.empty()) { return; }
-        if (std::rename(temporary_.c_str(), target_.path.c_str()) != 0) { target_.fail(errno); }
-        temporary_.clear();
+        if (temporary_.empty()) { return Written::in_place; }
+        if (std::rename(temporary_.c_str(), target_.path.c_str()) == 0) {
+            temporary_.clear();
+            return Written::as_a_whole;
+        }
+        if (errno != EBUSY) { target_.fail(errno); }
+        overwrite();
+        return Written::in_place;
     }
 
   private:
@@ -204,19 +219,41 @@ class Output {
 
     /// Another host may have a process of this number, or one that was killed may have had it.
     void open_temporary() {
-        const std::string name = target_.path + ".tmp." + std::to_string(getpid());
+        const std::filesystem::path path = target_.path;
+        constexpr size_t most_letters = 100; // of its name, for the whole has to fit, too
+        const std::string begin = path.filename().string().substr(0, most_letters);
+        const std::string name = path.parent_path() / (begin + ".tmp." + std::to_string(getpid()));
+        // No more than others could before, also where permissions cannot be changed later.
+        const mode_t mode = target_.old ? target_.old->st_mode & 0707U : 0666U;
         constexpr int most_tries = 100;
         errno = EEXIST;
         for (int i = 0; i < most_tries && descriptor_ < 0 && errno == EEXIST; ++i) {
             temporary_ = i == 0 ? name : name + "." + std::to_string(i);
-            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         }
     }
 
-    /// Who is not root cannot give files away, and no owner can who is unknown in a container.
+    /// A file that is mounted by itself cannot be replaced. What fails half-way leaves the
+    /// temporary file, for the old text is gone.
+    void overwrite() {
+        const std::string text = read_text_file(temporary_);
+        descriptor_ = open(target_.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+        if (descriptor_ < 0) { target_.fail(errno); }
+        DescriptorBuffer buffer(descriptor_, WithoutReader::ends);
+        std::ostream(&buffer) << text << std::flush;
+        const int closed = close(std::exchange(descriptor_, -1)) == 0 ? 0 : errno;
+        if (const int error = buffer.error() != 0 ? buffer.error() : closed) {
+            const std::string whole = std::exchange(temporary_, "");
+            throw WriteError(target_.name + ": cannot be written: " + std::strerror(error) +
+                                 "; what was to be there is in " + whole,
+                             error);
+        }
+    }
+
+    /// Nor can an owner be given a file who is unknown in a container.
     bool give_to(uid_t user, gid_t group) const {
         if (fchown(descriptor_, user, group) == 0) { return true; }
-        if (errno != EPERM && errno != EINVAL) { target_.fail(errno); }
+        if (!is_refused(errno)) { target_.fail(errno); }
         return false;
     }
 
@@ -229,8 +266,11 @@ class Output {
         const bool has_group = made.st_gid == old.st_gid || give_to(same_user, old.st_gid);
         if (made.st_uid != old.st_uid) { give_to(old.st_uid, same_group); }
         // What its group may do another one may not.
-        const mode_t permissions = has_group ? 0777 : 0707;
-        if (fchmod(descriptor_, old.st_mode & permissions) != 0) { target_.fail(errno); }
+        const mode_t wanted = old.st_mode & (has_group ? 0777U : 0707U);
+        const bool is_so = (made.st_mode & 07777U) == wanted;
+        if (!is_so && fchmod(descriptor_, wanted) != 0 && !is_refused(errno)) {
+            target_.fail(errno);
+        }
     }
 
     const Target& target_;
@@ -239,15 +279,16 @@ class Output {
 };
 
 /// Throws WriteError, and what `write` throws.
-void write_to(const Target& target, const std::function<void(std::ostream&)>& write,
-              Patience patience) {
-    Output output(target, patience);
-    DescriptorBuffer buffer(output.descriptor());
+Written write_to(const Target& target, const std::function<void(std::ostream&)>& write,
+                 Writer writer) {
+    Output output(target, writer);
+    DescriptorBuffer buffer(output.descriptor(),
+                            writer == Writer::library ? WithoutReader::fails : WithoutReader::ends);
     std::ostream stream(&buffer);
     write(stream);
     stream.flush();
     if (!stream) { target.fail(buffer.error() != 0 ? buffer.error() : EIO); }
-    output.finish();
+    return output.finish();
 }
 
 /// Throws what writing would throw, as far as can be told before.
@@ -294,12 +335,12 @@ std::string read_text_file(const std::string& path) {
     }
 }
 
-void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-    write_to(target_of(path), write, Patience::wait);
+Written write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+    return write_to(target_of(path), write, Writer::tool);
 }
 
-void write_text_file(const std::string& path, const std::string& text) {
-    write_file(path, [&text](std::ostream& file) { file << text; });
+Written write_text_file(const std::string& path, const std::string& text) {
+    return write_file(path, [&text](std::ostream& file) { file << text; });
 }
 
 std::string complaint_of_file(const std::string& path) {
@@ -312,7 +353,15 @@ std::string complaint_of_file(const std::string& path) {
 int write_whole(const std::string& path, std::string_view bytes) {
     return errno_of([&] {
         write_to(
-            target_of(as_file(path)), [&](std::ostream& file) { file << bytes; }, Patience::fail);
+            target_of(as_file(path)), [&](std::ostream& file) { file << bytes; }, Writer::library);
+    });
+}
+
+int write_whole_to(int descriptor, std::string_view bytes) {
+    return errno_of([&] {
+        write_to(
+            {std::to_string(descriptor), {}, descriptor, false, {}},
+            [&](std::ostream& file) { file << bytes; }, Writer::library);
     });
 }
 

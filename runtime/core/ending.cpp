@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -43,7 +42,7 @@ void complain(int error) {
 
 void write(const report::Facts& facts) {
     if (state->path.empty()) {
-        std::fputs(report::text_of(facts).c_str(), stderr);
+        tuning::write_whole_to(STDERR_FILENO, report::text_of(facts)); // or nobody is to be told
         return;
     }
     const bool is_json = state->path.ends_with(".json");

@@ -5,17 +5,42 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <grp.h>
 #include <ostream>
+#include <pthread.h>
 #include <sstream>
 #include <stdexcept>
+#include <stdio_ext.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+
+namespace {
+
+/// What a file system answers that cannot do it; 0: what this one does.
+int refusal_of_fchmod = 0;
+int refusal_of_rename = 0;
+
+} // namespace
+
+// In the place of the C library's.
+extern "C" int fchmod(int file, mode_t mode) noexcept {
+    errno = refusal_of_fchmod;
+    return refusal_of_fchmod == 0 ? static_cast<int>(syscall(SYS_fchmod, file, mode)) : -1;
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+    errno = refusal_of_rename;
+    return refusal_of_rename == 0 ? renameat(AT_FDCWD, from, AT_FDCWD, to) : -1;
+}
 
 namespace nodeaware::tuning {
 namespace {
@@ -121,6 +146,48 @@ TEST_F(TextFile, WhatItsGroupMayDoAnotherOneMayNot) {
     EXPECT_TRUE(is_true_in_child(
         [&] { return gives_up_rights() && complaint_of_writing(at("file")).empty(); }));
     EXPECT_EQ(status_of(at("file")).st_mode & 0777U, 0606U);
+}
+
+TEST_F(TextFile, IsReplacedWherePermissionsCannotBeChanged) {
+    write_text_file(at("file"), "old");
+    ASSERT_EQ(chmod(at("file").c_str(), 0600), 0);
+    for (const int error : {EPERM, ENOTSUP, ENOSYS}) {
+        refusal_of_fchmod = error;
+        EXPECT_EQ(complaint_of_writing(at("file")), "") << error;
+        EXPECT_EQ(status_of(at("file")).st_mode & 0777U, 0600U);
+    }
+    ASSERT_EQ(chmod(at("file").c_str(), 0660), 0);
+    EXPECT_EQ(complaint_of_writing(at("file")), "");
+    EXPECT_EQ(status_of(at("file")).st_mode & 0777U, 0600U); // less is no harm
+    ASSERT_EQ(chmod(at("file").c_str(), 0660), 0);
+    refusal_of_fchmod = EIO;
+    EXPECT_NE(complaint_of_writing(at("file")).find("cannot be written: Input/output error"),
+              std::string::npos);
+    refusal_of_fchmod = 0;
+    EXPECT_EQ(text_of(at("file")), "new");
+}
+
+TEST_F(TextFile, IsWrittenInPlaceWhereItIsMountedByItself) {
+    write_text_file(at("file"), "old, and longer");
+    const ino_t before = status_of(at("file")).st_ino;
+    refusal_of_rename = EBUSY;
+    EXPECT_EQ(write_text_file(at("file"), "new"), Written::in_place);
+    EXPECT_EQ(text_of(at("file")), "new");
+    EXPECT_EQ(write_whole(at("file"), "newer"), 0);
+    refusal_of_rename = EXDEV;
+    EXPECT_NE(complaint_of_writing(at("file")), "");
+    refusal_of_rename = 0;
+    EXPECT_EQ(text_of(at("file")), "newer");
+    EXPECT_EQ(status_of(at("file")).st_ino, before);
+    EXPECT_EQ(files(), 1U);
+    EXPECT_EQ(write_text_file(at("file"), "new"), Written::as_a_whole);
+}
+
+TEST_F(TextFile, MayHaveALongName) {
+    const std::string path = at(std::string(250, 'x').c_str());
+    EXPECT_EQ(complaint_of_writing(path), "");
+    EXPECT_EQ(text_of(path), "new");
+    EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(TextFile, BeyondALimitOfFilesIsAnError) {
@@ -255,6 +322,52 @@ TEST_F(TextFile, WholeOrAnErrorNumber) {
     ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
     EXPECT_EQ(write_whole(at("pipe"), "four"), ENXIO);
     EXPECT_EQ(files(), 3U);
+}
+
+/// Into standard output or standard error, a pipe whose reader has gone.
+template <class Work> bool is_broken_pipe(int descriptor, Work work) {
+    return is_true_in_child([&] {
+        std::array<int, 2> ends{};
+        if (pipe(ends.data()) != 0 || dup2(ends[1], descriptor) < 0) { return false; }
+        close(ends[0]);
+        close(ends[1]);
+        return work() == EPIPE;
+    });
+}
+
+TEST_F(TextFile, AReaderThatHasGoneEndsNoProgramButOurs) {
+    EXPECT_TRUE(is_broken_pipe(1, [] { return write_whole("/dev/stdout", "text"); }));
+    EXPECT_TRUE(is_broken_pipe(2, [] { return write_whole("/dev/stderr", "text"); }));
+    EXPECT_TRUE(is_broken_pipe(2, [] { return write_whole_to(2, "text"); }));
+    EXPECT_FALSE(is_broken_pipe(1, [] { // by a signal
+        return complaint_of_writing("/dev/stdout").empty() ? 0 : EPIPE;
+    }));
+    // What the program has printed is lost by nobody else, and a signal that it waits for stays.
+    EXPECT_TRUE(is_broken_pipe(1, [] {
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+        raise(SIGPIPE);
+        std::printf("printed");
+        const int error = write_whole("/dev/stdout", "text");
+        const bool is_kept = __fpending(stdout) == 7 && ferror(stdout) == 0;
+        return is_kept && sigpending(&signals) == 0 && sigismember(&signals, SIGPIPE) == 1 ? error
+                                                                                           : 0;
+    }));
+}
+
+TEST_F(TextFile, NobodyWaitsForAThreadThatPrints) {
+    EXPECT_TRUE(is_true_in_child([&] {
+        const int file = open(at("file").c_str(), O_WRONLY | O_CREAT, 0600);
+        if (dup2(file, STDOUT_FILENO) < 0) { return false; }
+        alarm(60);
+        flockfile(stdout);
+        int error = EIO;
+        std::thread([&error] { error = write_whole("/dev/stdout", "text"); }).join();
+        return error == 0;
+    }));
+    EXPECT_EQ(text_of(at("file")), "text");
 }
 
 } // namespace

@@ -159,8 +159,10 @@ void keep_old(const std::string& path) try {
 
 void write_table(const ModelTable& table, const std::string& path) {
     keep_old(path);
-    write_text_file(path, to_json_text(table));
-    std::fprintf(stderr, "nodeaware: the model table is %s\n", path.c_str());
+    const bool is_mounted =
+        write_text_file(path, to_json_text(table)) == Written::in_place && is_replaced(path);
+    std::fprintf(stderr, "nodeaware: the model table is %s%s\n", path.c_str(),
+                 is_mounted ? ", written over what was there, for it cannot be replaced" : "");
 }
 
 int complain(const CalibrationJob& job, const std::string& what) {
