@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <system_error>
 
 namespace nodeaware::tool {
 
@@ -22,27 +23,24 @@ bool is_number(std::string_view text) {
 /// Lines of numbers: a cray file has each rank once. So could a slurm file whose hosts are called
 /// 0, 1, ..., but only where each has one rank.
 std::optional<Format> format_of_numbers(std::string_view content) {
-    std::vector<bool> is_seen;
-    const auto end =
-        static_cast<size_t>(std::count_if(content.begin(), content.end(), [](char letter) {
-            return letter == ',' || letter == '\n';
-        }));
-    is_seen.resize(content.ends_with('\n') ? end : end + 1);
-    bool is_list = false;
+    const auto is_end = [](char letter) { return letter == ',' || letter == '\n'; };
+    const auto ends = std::count_if(content.begin(), content.end(), is_end);
+    std::vector<bool> is_seen(static_cast<size_t>(ends) + (content.ends_with('\n') ? 0 : 1));
     bool is_each_once = true;
     for (size_t at = 0; at < content.size();) {
-        const size_t behind = std::min(content.find_first_of(",\n", at), content.size());
-        size_t rank = is_seen.size(); // which none has
-        const auto [rest, error] =
-            std::from_chars(&content[at], &content[at] + (behind - at), rank);
-        is_each_once = is_each_once && error == std::errc() &&
-                       rest == &content[at] + (behind - at) && rank < is_seen.size() &&
-                       !is_seen[rank];
-        if (is_each_once) { is_seen[rank] = true; }
-        is_list = is_list || (behind < content.size() && content[behind] == ',');
-        at = behind + 1;
+        const size_t end = std::min(content.find_first_of(",\n", at), content.size());
+        const char* const behind = content.data() + end;
+        size_t rank = 0;
+        const auto [rest, error] = std::from_chars(content.data() + at, behind, rank);
+        if (error != std::errc() || rest != behind || rank >= is_seen.size() || is_seen[rank]) {
+            is_each_once = false;
+            break;
+        }
+        is_seen[rank] = true;
+        at = end + 1;
     }
     if (is_each_once) { return Format::cray; }
+    const bool is_list = content.find(',') != std::string_view::npos;
     return is_list ? std::nullopt : std::optional(Format::slurm);
 }
 

@@ -226,6 +226,7 @@ template <class Value>
 CLI::Option* add_choice(CLI::App& command, const char* name, Value& value, const char* doc,
                         const std::map<std::string, Value>& values) {
     std::vector<std::string> words;
+    words.reserve(values.size());
     for (const auto& [word, meaning] : values) { words.push_back(word); }
     const auto set = [&value, values](const std::string& word) { value = values.at(word); };
     return command.add_option_function<std::string>(name, set, doc)->check(CLI::IsMember(words));
