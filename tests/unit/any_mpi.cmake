@@ -63,7 +63,7 @@ endif()
 
 # What is said of a job before it runs.
 if(TARGET nodeaware_doctor)
-  add_executable(doctor_tests doctor_test.cpp doctor_command_line_test.cpp)
+  add_executable(doctor_tests doctor_test.cpp doctor_output_test.cpp doctor_command_line_test.cpp)
   target_link_libraries(doctor_tests PRIVATE nodeaware_doctor GTest::gtest_main)
   gtest_discover_tests(doctor_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
 endif()

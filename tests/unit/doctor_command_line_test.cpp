@@ -79,6 +79,29 @@ TEST_F(DoctorsCommandLine, TheProbeTakesThePlaceOfProgramsAndTheirArguments) {
               words_of("mpirun -n 4 @ y"));
 }
 
+TEST_F(DoctorsCommandLine, LaunchersWriteNoFiles) {
+    const char* const cases[][2] = {
+        {"mpirun --output-filename DIR -n 4 app --output-filename x", "mpirun -n 4 @"},
+        {"mpirun -n 2 --report-uri u app : -output-filename DIR -n 1 app",
+         "mpirun -n 2 @ : -n 1 @"},
+        {"mpirun --output dir=D,tag -n 2 app", "mpirun -n 2 @"},
+        {"mpiexec.hydra -outfile-pattern o -errfile-pattern=e -n 4 app", "mpiexec.hydra -n 4 @"},
+        {"mpiexec.hydra -n 4 -outfile-pattern o", "mpiexec.hydra -n 4 @"},
+        {"srun -o result.txt -e err -n 4 app", "srun -n 4 @"},
+        {"srun -oresult.txt --error=err --output out -E -n 4 numactl -o app",
+         "srun -E -n 4 numactl -o @"},
+        {"srun --export=ALL --exclusive -n 4 --open-mode append app",
+         "srun --export=ALL --exclusive -n 4 --open-mode append @"},
+        {"jsrun -o out --stdio_stderr err -n 4 app", "jsrun -n 4 @"},
+        {"flux run --output=o -n 4 -o cpu-affinity=on app", "flux run -n 4 -o cpu-affinity=on @"},
+    };
+    for (const auto& [command, expected] : cases) {
+        SCOPED_TRACE(command);
+        const Job job = understand_job(words_of(command), std::nullopt);
+        EXPECT_EQ(with_probe(job, {"@"}), words_of(expected));
+    }
+}
+
 TEST_F(DoctorsCommandLine, NothingElseIsRun) {
     for (const char* const command :
          {"app -n 4", "run.sh mpirun -n 4", "run.sh app", "missing -n 4", "docker run image app",

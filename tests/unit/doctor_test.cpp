@@ -111,9 +111,25 @@ TEST(Doctor, SaysHowLaunchersFail) {
     facts.run.is_out_of_time = true;
     facts.run.seconds = 60;
     expect(judge_launcher(facts), Verdict::wrong, "ended after 60.0 s");
+    facts.jobs = good().jobs;
+    expect(judge_launcher(facts), Verdict::wrong, "heard of, but it did not end");
+    facts.run.wants_terminal = true;
+    expect(judge_launcher(facts), Verdict::wrong, "read from the terminal");
     facts.run.was_started = false;
     facts.run.obstacle = "no probe";
     expect(judge_launcher(facts), Verdict::wrong, "not started: no probe");
+    facts.run.lacks_launcher = true;
+    EXPECT_NE(judge_launcher(facts).remedy.find("have its folder in PATH"), std::string::npos);
+}
+
+TEST(Doctor, DoesNotTakeForWellWhatItCannotRead) {
+    Facts facts = good();
+    facts.jobs.clear();
+    facts.exchange_run.reset();
+    facts.run.unreadable = 1;
+    expect(judge_launcher(facts), Verdict::wrong, "cannot be read; exit status 0");
+    EXPECT_NE(judge_launcher(facts).remedy.find("--xml, --tag-output"), std::string::npos);
+    EXPECT_EQ(worst_of(judge(facts)), Verdict::wrong);
 }
 
 TEST(Doctor, SaysOnlyWhatIsKnownWhereNoRankWasHeardOf) {
@@ -262,6 +278,9 @@ TEST(Doctor, ReadsSettings) {
     expect(judge_settings(facts), Verdict::warning, "ranks 4-7: NODEAWARE_REPORT=2");
     second_of(facts).settings = first_of(facts).settings;
     expect(judge_settings(facts), Verdict::ok, "NODEAWARE_REPORT=1");
+    job_of(facts).is_native = true;
+    expect(judge_settings(facts), Verdict::warning, "leaves every operation to MPI");
+    job_of(facts).is_native = false;
     EXPECT_EQ(judge_settings(facts).found, "NODEAWARE_REPORT=1");
     job_of(facts).is_observing = true;
     expect(judge_settings(facts), Verdict::warning, "NODEAWARE_MODE=observe");
@@ -289,10 +308,10 @@ TEST(Doctor, LooksAtTheTable) {
 TEST(Doctor, ExchangesData) {
     Facts facts = good();
     const auto line = [&] { return judge_exchange(facts); };
-    expect(line(), Verdict::ok, "was rerouted");
+    expect(line(), Verdict::ok, "was rerouted, as a trial by three_step");
     facts.exchange->is_rerouted = false;
     facts.exchange->left_to_mpi = {"no memory", "no time"};
-    expect(line(), Verdict::warning, "left to MPI: no memory, no time");
+    expect(line(), Verdict::warning, "by three_step, was left to MPI: no memory, no time");
     job_of(facts).memory.pop_back();
     expect(line(), Verdict::ok, "left to MPI"); // all ranks are on one node
     facts.exchange->has_report = false;

@@ -18,7 +18,8 @@ constexpr Launcher open_mpi = {
      "output display runtime-options pmca personality launch-agent max-vm-size tmpdir "
      "report-child-jobs-separately show-progress wait-to-connect num-connect-retries "
      "system-server-uri",
-     "mca gmca omca gomca prtemca pmixmca gpmixmca gprtemca"}};
+     "mca gmca omca gomca prtemca pmixmca gpmixmca gprtemca"},
+    "output-filename output xml-file report-uri"};
 
 constexpr Launcher hydra = {
     MpiFlavor::mpich,
@@ -27,7 +28,8 @@ constexpr Launcher hydra = {
      "demux ranks-per-proc usize arch soft outfile-pattern errfile-pattern prepend-pattern "
      "pattern regex timeout gpus-per-proc gpu-subdevs-per-proc genvuser port proxy-id profile grr "
      "rr s tune print-rank-map-format stdin",
-     "genv env info"}};
+     "genv env info"},
+    "outfile-pattern errfile-pattern"};
 
 constexpr Launcher slurm = {
     std::nullopt,
@@ -39,13 +41,22 @@ constexpr Launcher slurm = {
      "cores-per-socket B extra-node-info L licenses network open-mode prolog epilog task-prolog "
      "task-epilog propagate switches signal tmp uid gid comment begin deadline gpu-bind bcast "
      "core-spec S het-group multi-prog-file",
-     ""}};
+     ""},
+    "output error o e",
+    "oe"};
 
 constexpr std::string_view other_values =
     "n np N d j cc S r a c g b l nrs tasks_per_rs cpu_per_rs gpu_per_rs rs_per_host bind "
-    "launch_distribution ppn depth cpu-bind hosts hostfile env mem-bind";
+    "launch_distribution ppn depth cpu-bind hosts hostfile env mem-bind output error o";
 constexpr Launcher others = {std::nullopt, {other_values, ""}};
-constexpr Launcher flux = {std::nullopt, {other_values, "", 1}}; // flux run
+constexpr Launcher flux = {std::nullopt, {other_values, "", 1}, "output error"}; // flux run
+constexpr Launcher jsrun = {
+    std::nullopt,
+    {"n np d j r a c g b l nrs tasks_per_rs cpu_per_rs gpu_per_rs rs_per_host bind hosts E env o k "
+     "launch_distribution stdio_stdout stdio_stderr t stdio_input",
+     ""},
+    "o k stdio_stdout stdio_stderr",
+    "ok"};
 
 constexpr OwnWords of_tool(std::string_view one_value, size_t words = 0, bool assigns = false) {
     return {one_value, "", words, assigns, true};
@@ -94,7 +105,8 @@ const Launcher& generic() {
     };
     static const std::string values = both(open_mpi.own.one_value, hydra.own.one_value);
     static const std::string pairs = both(open_mpi.own.two_values, hydra.own.two_values);
-    static const Launcher launcher = {std::nullopt, {values, pairs}};
+    static const std::string writes = both(open_mpi.writes, hydra.writes);
+    static const Launcher launcher = {std::nullopt, {values, pairs}, writes};
     return launcher;
 }
 
@@ -136,6 +148,15 @@ size_t values_after(const OwnWords& own, const std::string& word) {
     return is_in(own.one_value, name) ? 1 : 0;
 }
 
+/// "--output=file", "-o", "-ofile".
+bool names_file(const Launcher& launcher, const std::string& word) {
+    const std::string_view option(word);
+    const std::string_view name = option.substr(option.find_first_not_of('-'));
+    const bool is_short = name.size() + 1 == option.size() &&
+                          launcher.short_writes.find(name.front()) != std::string_view::npos;
+    return is_short || is_in(launcher.writes, name.substr(0, name.find('=')));
+}
+
 bool is_option(const std::string& word) {
     return word.front() == '-' && word.find_first_not_of('-') != std::string::npos;
 }
@@ -146,7 +167,8 @@ const Launcher* launcher_of(const std::string& word) {
     const std::string called = fs::path(word).filename().string();
     if (called == "srun") { return &slurm; }
     if (called == "flux") { return &flux; }
-    if (called == "aprun" || called == "jsrun" || called == "ibrun") { return &others; }
+    if (called == "jsrun") { return &jsrun; }
+    if (called == "aprun" || called == "ibrun") { return &others; }
     const fs::path file = find_program(word);
     std::error_code error;
     const std::string real = file.empty() ? called : fs::canonical(file, error).filename().string();
@@ -191,6 +213,22 @@ size_t find_command(const OwnWords& own, const std::vector<std::string>& command
         }
     }
     return first;
+}
+
+std::vector<size_t> words_that_write(const Launcher& launcher,
+                                     const std::vector<std::string>& command, size_t begin,
+                                     size_t end) {
+    std::vector<size_t> words;
+    const size_t last = find_command(launcher.own, command, begin, end);
+    for (size_t at = begin; at < last && command[at] != "--"; ++at) {
+        if (command[at].empty() || !is_option(command[at])) { continue; }
+        const size_t values = values_after(launcher.own, command[at]);
+        for (size_t i = at; names_file(launcher, command[at]) && i <= at + values; ++i) {
+            words.push_back(i);
+        }
+        at += values;
+    }
+    return words;
 }
 
 } // namespace nodeaware::tool

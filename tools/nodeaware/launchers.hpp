@@ -25,7 +25,16 @@ struct OwnWords {
 struct Launcher {
     std::optional<MpiFlavor> flavor; ///< of the MPI that it belongs to
     OwnWords own;
+    std::string_view writes = {}; ///< options that have it write files, a list as in OwnWords
+    std::string_view short_writes =
+        {}; ///< letters whose value may stand in the same word, "-ofile"
 };
+
+/// Where in `command`, from `begin` on and before `end`, are options, with their values, that have
+/// the launcher write files.
+std::vector<size_t> words_that_write(const Launcher& launcher,
+                                     const std::vector<std::string>& command, size_t begin,
+                                     size_t end);
 
 /// The launcher that this word runs, told by how it and the file behind all links are called, or
 /// nullptr. A program that needs MPI itself is none.

@@ -93,7 +93,9 @@ void add_how_to_preload(Roff& page) {
                    "ranks of the other node pick out what is theirs. The application gets, byte "
                    "for byte, what it would get without.");
     page.paragraph("It has to be preloaded on all ranks of a job: where one has none, the job may "
-                   "hang. `nodeaware run` does so with every launcher. By hand:");
+                   "hang. `nodeaware run` does so with every launcher; where a job hangs or the "
+                   "library seems to do nothing, `nodeaware doctor -- mpirun -n 256 ./app` says "
+                   "why. By hand:");
     page.item("Open MPI", "`mpirun -x LD_PRELOAD=LIBRARY -x NODEAWARE_REPORT=1 -n 256 ./app`");
     page.item("MPICH, Intel MPI",
               "`mpirun -genv LD_PRELOAD LIBRARY -genv NODEAWARE_REPORT 1 -n 256 ./app`");

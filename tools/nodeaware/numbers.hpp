@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -20,7 +21,8 @@ inline CLI::Validator not_empty() {
 inline CLI::Validator positive_number() {
     return CLI::Validator(
         [](std::string& text) {
-            return std::strtod(text.c_str(), nullptr) > 0
+            const double number = std::strtod(text.c_str(), nullptr);
+            return number > 0 && std::isfinite(number)
                        ? std::string()
                        : "expected a number greater than 0, found " + text;
         },

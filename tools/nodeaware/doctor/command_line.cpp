@@ -152,6 +152,11 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
         const std::string& word = command[launch.programs.front().begin - 1];
         job.is_srun = fs::path(word).filename() == "srun";
         job.launcher = launcher_of(word)->flavor;
+        for (const LaunchedProgram& program : launch.programs) {
+            const auto words =
+                words_that_write(*launcher_of(word), command, program.begin, program.at);
+            job.writing.insert(job.writing.end(), words.begin(), words.end());
+        }
         if (!flavor) { flavor = job.launcher; }
     }
     job.flavor = flavor ? *flavor : mpi_of("/proc/self/exe").value_or(MpiFlavor::openmpi);
@@ -160,16 +165,20 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
 
 std::vector<std::string> with_probe(const Job& job, const Words& probe) {
     Words command;
-    const auto word = [&](size_t at) {
-        return job.command.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto copy = [&](size_t begin, size_t end) {
+        for (size_t at = begin; at < end; ++at) {
+            const auto& writing = job.writing;
+            const bool writes = std::find(writing.begin(), writing.end(), at) != writing.end();
+            if (!writes) { command.push_back(job.command[at]); }
+        }
     };
     size_t at = 0;
     for (const Job::Part& program : job.programs) {
-        command.insert(command.end(), word(at), word(program.begin));
+        copy(at, program.begin);
         command.insert(command.end(), probe.begin(), probe.end());
         at = program.end;
     }
-    command.insert(command.end(), word(at), job.command.end());
+    copy(at, job.command.size());
     if (job.programs.empty()) { command.insert(command.end(), probe.begin(), probe.end()); }
     return command;
 }

@@ -17,6 +17,7 @@ struct Job {
     };
     std::vector<std::string> command;
     std::vector<Part> programs;            ///< the application's; empty: none is given
+    std::vector<size_t> writing;           ///< launcher's words that name files which it writes
     std::vector<ProgramFacts> facts;       ///< of each
     MpiFlavor flavor = MpiFlavor::openmpi; ///< that is to be looked at
     std::optional<MpiFlavor> launcher;     ///< the MPI that it belongs to, as far as it tells
@@ -28,7 +29,8 @@ struct Job {
 Job understand_job(const std::vector<std::string>& command, std::optional<MpiFlavor> wanted);
 
 /// The same command with `probe`, a program and its arguments, in place of each program and its
-/// own, or behind the launcher where there is none.
+/// own, or behind the launcher where there is none, and without what has the launcher write files:
+/// there may be results in them.
 std::vector<std::string> with_probe(const Job& job, const std::vector<std::string>& probe);
 
 /// What the file of this word tells.

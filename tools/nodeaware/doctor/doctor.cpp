@@ -2,17 +2,19 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/doctor/command_line.hpp"
 #include "tools/nodeaware/doctor/judge.hpp"
+#include "tools/nodeaware/doctor/output.hpp"
+#include "tools/nodeaware/doctor/record.hpp"
 #include "tools/nodeaware/doctor/trial.hpp"
-#include "tools/nodeaware/doctor/words.hpp"
 #include "tools/nodeaware/launch.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/preload.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
-#include <sstream>
 
 namespace nodeaware::tool {
 
@@ -54,37 +56,11 @@ std::vector<std::string> settings_here() {
     return settings;
 }
 
-/// The last lines that say anything, without those of what the probe logs itself.
-std::string last_words_of(const std::string& errors) {
-    constexpr size_t most_lines = 3;
-    constexpr size_t most_letters = 300;
-    std::vector<std::string> lines;
-    std::istringstream stream(errors);
-    for (std::string line; std::getline(stream, line);) {
-        const bool is_empty = line.find_first_not_of(" \t\r-=*") == std::string::npos;
-        const bool is_own = line.find("nodeaware: shared memory: ") != std::string::npos ||
-                            line.find("nodeaware: model table ") != std::string::npos;
-        if (!is_empty && !is_own) { lines.push_back(line.substr(0, most_letters)); }
-    }
-    if (lines.size() > most_lines) { lines.erase(lines.begin(), lines.end() - most_lines); }
-    return joined(lines, " | ");
-}
-
-/// What the library has logged, at last: of the last way that was tried.
-std::string memory_words_of(const std::string& errors) {
-    const std::string begin = "shared memory: ";
-    const size_t at = errors.rfind(begin);
-    if (at == std::string::npos) { return ""; }
-    return errors.substr(at + begin.size(), errors.find('\n', at) - at - begin.size());
-}
-
 void read_records(const std::string& output, Facts& facts) {
-    std::istringstream stream(output);
-    for (std::string line; std::getline(stream, line);) {
-        const size_t at = line.find(record_mark);
-        if (at == std::string::npos) { continue; }
-        auto job = read_job(line.substr(at + std::string(record_mark).size()));
-        if (job) {
+    const Unpacked records = unpacked(record_mark, output);
+    facts.run.unreadable = records.damaged;
+    for (const std::string& text : records.texts) {
+        if (auto job = read_job(text)) {
             facts.jobs.push_back(std::move(*job));
         } else {
             ++facts.run.unreadable;
@@ -92,28 +68,36 @@ void read_records(const std::string& output, Facts& facts) {
     }
 }
 
-/// The probe's line with this mark, if there is one.
-std::optional<std::string> behind_mark(const std::string& output, const std::string& mark) {
-    const size_t at = output.find(mark);
-    if (at == std::string::npos) { return std::nullopt; }
-    const size_t begin = at + mark.size();
-    return output.substr(begin, output.find('\n', begin) - begin);
+/// Where launchers find the name of a file to write to, besides their options.
+void drop_files_of_launchers() {
+    for (const char* const name :
+         {"SLURM_STDOUTMODE", "SLURM_STDERRMODE", "OMPI_MCA_orte_output_filename"}) {
+        unsetenv(name);
+    }
 }
 
 /// The probe in place of the program, with the library if it is there.
-RunFacts run_in_job(const Job& job, const std::vector<std::string>& probe, const Facts& facts,
-                    double most_seconds, std::string& output) {
+RunFacts run_in_job(const Job& job, const std::vector<std::string>& probe, const char* mark,
+                    const Facts& facts, double most_seconds, std::string& output) {
     const std::vector<std::string> command = with_probe(job, probe);
     const std::vector<std::string> full =
         with_preload(command, understand(command, job.flavor), {facts.library, settings_here()});
-    Trial trial = try_out(full, most_seconds);
     RunFacts run;
     run.command = quoted(full);
+    Trial trial;
+    try {
+        trial = try_out(full, mark, most_seconds);
+    } catch (const LaunchError& error) {
+        run.obstacle = in_one_line(error.what());
+        run.lacks_launcher = true;
+        return run;
+    }
     run.was_started = true;
     run.is_out_of_time = trial.is_out_of_time;
+    run.wants_terminal = trial.wants_terminal;
     run.status = trial.status;
     run.seconds = trial.seconds;
-    run.last_words = last_words_of(trial.errors);
+    run.last_words = telling_words_of(trial.errors);
     run.memory_words = memory_words_of(trial.errors);
     output = std::move(trial.output);
     return run;
@@ -127,15 +111,16 @@ void run_probe(const Job& job, double most_seconds, Facts& facts) {
         facts.run.obstacle = in_one_line(error.what());
         return;
     }
+    drop_files_of_launchers();
     std::string output;
-    facts.run = run_in_job(job, {probe}, facts, most_seconds, output);
+    facts.run = run_in_job(job, {probe}, record_mark, facts, most_seconds, output);
     read_records(output, facts);
     const bool is_one_job = facts.jobs.size() == 1 && facts.jobs.front().ranks > 1;
     if (!is_one_job || worst_of(judge(facts)) == Verdict::wrong) { return; }
-    facts.exchange_run = run_in_job(job, {probe, exchange_word}, facts, most_seconds, output);
-    if (const auto text = behind_mark(output, exchange_mark)) {
-        facts.exchange = read_exchange(*text);
-    }
+    facts.exchange_run =
+        run_in_job(job, {probe, exchange_word}, exchange_mark, facts, most_seconds, output);
+    const Unpacked told = unpacked(exchange_mark, output);
+    if (!told.texts.empty()) { facts.exchange = read_exchange(told.texts.front()); }
 }
 
 Facts gather(const Arguments& arguments, const std::vector<std::string>& command) {
@@ -155,9 +140,9 @@ Facts gather(const Arguments& arguments, const std::vector<std::string>& command
 void print_text(const std::vector<Line>& lines) {
     for (const Line& line : lines) {
         std::printf("%-8s %-10s %s\n", doctor::name_of(line.verdict), line.name.c_str(),
-                    line.found.c_str());
+                    without_controls(line.found).c_str());
         if (!line.remedy.empty()) {
-            std::printf("%-8s %-10s -> %s\n", "", "", line.remedy.c_str());
+            std::printf("%-8s %-10s -> %s\n", "", "", without_controls(line.remedy).c_str());
         }
     }
     switch (worst_of(lines)) {
@@ -201,7 +186,8 @@ void run(const Arguments& arguments, const std::vector<std::string>& command) {
 void add_doctor_command(CLI::App& app, const std::vector<std::string>& command_line) {
     CLI::App* command = app.add_subcommand(
         "doctor", "Say whether the library will work in a job, and what to do where it will not, "
-                  "without running the program: nodeaware doctor -- mpirun -n 4 ./app");
+                  "without running the program, but all that stands in front of it: "
+                  "nodeaware doctor -- mpirun -n 4 ./app");
     auto arguments = std::make_shared<Arguments>();
     command->add_flag("--json", arguments->json, "Print JSON");
     command
@@ -211,9 +197,11 @@ void add_doctor_command(CLI::App& app, const std::vector<std::string>& command_l
         ->check(
             CLI::IsMember({tool::name_of(MpiFlavor::openmpi), tool::name_of(MpiFlavor::mpich)}));
     command
-        ->add_option("--time-limit", arguments->most_seconds,
-                     "Seconds after which the launcher is ended")
-        ->check(CLI::PositiveNumber)
+        ->add_option(
+            "--time-limit", arguments->most_seconds,
+            "Seconds after which the launcher is ended, in each of two runs: the ranks tell "
+            "what they have, and exchange data")
+        ->check(positive_number())
         ->capture_default_str();
     command->callback([arguments, &command_line] { run(*arguments, command_line); });
 }

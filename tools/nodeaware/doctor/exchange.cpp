@@ -67,7 +67,7 @@ void set_up_library(const Report& report) {
             unsetenv(variable.c_str());
         }
     }
-    setenv("NODEAWARE_STRATEGY", "three_step", 1);
+    setenv("NODEAWARE_STRATEGY", exchange_strategy, 1);
     setenv("NODEAWARE_REPORT", report.path().c_str(), 1);
 }
 

@@ -33,11 +33,13 @@ struct ProgramFacts {
 struct RunFacts {
     std::string command;      ///< as a line for a shell
     bool was_started = false; ///< false: `obstacle` says why not
-    std::string obstacle;     ///< without a program to run in place of the application's
+    std::string obstacle;
+    bool lacks_launcher = false; ///< that is the obstacle, rather than a missing probe
+    bool wants_terminal = false; ///< it was ended, as it wanted to read from there
     bool is_out_of_time = false;
     double seconds = 0;       ///< that it took, or was given
     int status = 0;           ///< exit status, or 128 and the signal
-    std::string last_words;   ///< of stderr
+    std::string last_words;   ///< of stderr, the lines that tell most
     std::string memory_words; ///< what stderr says of shared memory
     size_t unreadable = 0;    ///< records of jobs that are damaged
 };
@@ -90,6 +92,7 @@ struct JobFacts {
     std::vector<std::string> complaints; ///< of settings, by rank 0
     bool is_disabled = false;            ///< by the settings of rank 0
     bool is_observing = false;           ///< the same
+    bool is_native = false;              ///< no operation has a strategy, the same
     bool has_virtual_nodes = false;
     std::uint64_t wanted_bytes = 0;  ///< of shared memory on each node
     std::vector<MemoryFacts> memory; ///< one for each node
@@ -122,11 +125,12 @@ struct Facts {
     std::optional<ExchangeFacts> exchange; ///< nothing: it did not come to its end
 };
 
-/// Beginnings of lines of the probe, which have a job, or an exchange, as JSON behind them.
+/// Marks of the probe's records, which are a job, or an exchange, as JSON.
 inline constexpr const char* record_mark = "nodeaware_probe:";
 inline constexpr const char* exchange_mark = "nodeaware_probe exchange:";
-/// The probe's argument for the latter.
+/// The probe's argument for the latter, and the strategy by which it is done.
 inline constexpr const char* exchange_word = "exchange";
+inline constexpr const char* exchange_strategy = "three_step";
 
 /// One line of text. What in it is no UTF-8 is replaced.
 std::string to_text(const RankFacts& rank);

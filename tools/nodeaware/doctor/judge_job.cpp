@@ -87,6 +87,11 @@ Line judge_settings(const Facts& facts) {
         return {"settings", Verdict::warning, "NODEAWARE_MODE=observe: every call is left to MPI",
                 "To reroute calls, unset it, also in the file that NODEAWARE_CONFIG names."};
     }
+    if (job != nullptr && job->is_native) {
+        return {"settings", Verdict::warning,
+                "NODEAWARE_STRATEGY leaves every operation to MPI: native",
+                "To reroute calls, unset it, also in the file that NODEAWARE_CONFIG names."};
+    }
     const std::string others = job == nullptr ? "" : settings_of_others(*job);
     if (!others.empty()) {
         return {"settings", Verdict::warning,
@@ -147,10 +152,14 @@ Line judge_exchange(const Facts& facts) {
                      "Install libnodeaware.so and its core together, by cmake --install.");
     }
     if (exchange.is_rerouted) {
-        return {"exchange", Verdict::ok, "MPI_Alltoallv was rerouted, and all data were right", ""};
+        return {"exchange", Verdict::ok,
+                "MPI_Alltoallv was rerouted, as a trial by " + std::string(exchange_strategy) +
+                    ", and all data were right",
+                ""};
     }
-    const std::string found =
-        "all data were right, but MPI_Alltoallv was left to MPI: " + joined(exchange.left_to_mpi);
+    const std::string found = "all data were right, but MPI_Alltoallv, on trial by " +
+                              std::string(exchange_strategy) +
+                              ", was left to MPI: " + joined(exchange.left_to_mpi);
     const auto nodes = facts.jobs.front().memory.size();
     const bool has_to = nodes == 1 || nodes == static_cast<size_t>(facts.jobs.front().ranks);
     if (has_to) { return {"exchange", Verdict::ok, found, ""}; }

@@ -118,7 +118,21 @@ Line judge_launcher(const Facts& facts) {
         return Line{"launcher", Verdict::wrong, found, remedy};
     };
     if (!run.was_started) {
-        return wrong("was not started: " + run.obstacle, "Install what is missing, see README.md.");
+        return wrong("was not started: " + run.obstacle,
+                     run.lacks_launcher
+                         ? "Give a path to it, have its folder in PATH, or load its module."
+                         : "Install what is missing, see README.md.");
+    }
+    if (run.wants_terminal) {
+        return wrong("wants to read from the terminal, so it was ended" + with_last_words(run),
+                     "It may ask for a password: have it start on all nodes without one, as ssh "
+                     "does with keys.");
+    }
+    const bool is_heard = !facts.jobs.empty() || run.unreadable > 0;
+    if (run.is_out_of_time && is_heard) {
+        return wrong("the ranks were heard of, but it did not end, and was ended after " +
+                         seconds_in_words(run.seconds) + with_last_words(run),
+                     "See whether it ends by itself with hostname for a program.");
     }
     if (run.is_out_of_time) {
         return wrong(
@@ -126,13 +140,17 @@ Line judge_launcher(const Facts& facts) {
             "If the job has to wait for nodes, give it more: --time-limit. Else see whether "
             "it gets anywhere with hostname for a program.");
     }
-    const bool is_heard = !facts.jobs.empty() || run.unreadable > 0;
     const std::string status = "exit status " + std::to_string(run.status);
     if (!is_heard) {
         return wrong("no rank was heard of; " + status + with_last_words(run),
                      run.status == 0 ? "The command does not start the program that stands behind "
                                        "it: name the launcher itself."
                                      : "See whether it starts hostname in place of the program.");
+    }
+    if (facts.jobs.empty()) {
+        return wrong("what the ranks said cannot be read; " + status + with_last_words(run),
+                     "Leave out what has it change their output: --xml, --tag-output, --label. Or "
+                     "the probe is of another version: install all on all nodes.");
     }
     if (run.status != 0) {
         return {"launcher", Verdict::warning,

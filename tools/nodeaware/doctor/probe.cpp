@@ -1,5 +1,5 @@
 // nodeaware_probe: the program that `nodeaware doctor` runs in place of the application's, with the
-// library preloaded. It says where it is and what it has, in one line for each job. The library
+// library preloaded. It says where it is and what it has, in one record for each job. The library
 // would start in MPI_Init, and wait there for ranks that lack it: PMPI_Init leaves it alone. Where
 // nothing is wrong `nodeaware_probe exchange` comes next, in which it works.
 #include "runtime/job/model.hpp"
@@ -9,6 +9,7 @@
 #include "strategies/topology.hpp"
 #include "tools/nodeaware/doctor/exchange.hpp"
 #include "tools/nodeaware/doctor/process.hpp"
+#include "tools/nodeaware/doctor/record.hpp"
 #include "tuning/table_file.hpp"
 
 #include <algorithm>
@@ -16,7 +17,9 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <exception>
+#include <functional>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 namespace {
 
@@ -122,6 +125,9 @@ JobFacts facts_of_job(RankFacts& own) {
     job.complaints = read.complaints;
     job.is_disabled = read.options.disable;
     job.is_observing = read.options.observes;
+    job.is_native =
+        std::all_of(read.options.strategy.begin(), read.options.strategy.end(),
+                    [](const Choice& choice) { return choice.kind == Choice::Kind::native; });
     job.has_virtual_nodes = !world.options.ppn.empty();
     job.wanted_bytes = 2 * world.options.parameters.arena_bytes;
     const Topology topology(world.node_of);
@@ -139,9 +145,14 @@ JobFacts facts_of_job(RankFacts& own) {
     return job;
 }
 
-void say(const char* mark, const std::string& text) {
-    std::printf("%s%s\n", mark, text.c_str());
-    std::fflush(stdout);
+/// The name is one of this process in the whole job: each of many may say something.
+void say(const char* mark, const std::string& host, const std::string& text) {
+    const size_t number = std::hash<std::string>()(host);
+    for (const std::string& line :
+         packed(mark, std::to_string(number) + "." + std::to_string(getpid()), text)) {
+        const bool is_written = std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+        if (!is_written) { throw std::runtime_error("stdout cannot be written"); }
+    }
 }
 
 void look_around(int argc, char** argv) {
@@ -151,14 +162,14 @@ void look_around(int argc, char** argv) {
         [](const char* name) { return dlsym(RTLD_DEFAULT, (std::string("P") + name).c_str()); });
     if (missing != nullptr) { throw std::runtime_error(std::string("this MPI has no ") + missing); }
     const JobFacts job = facts_of_job(own);
-    if (!job.groups.empty()) { say(record_mark, to_text(job)); }
+    if (!job.groups.empty()) { say(record_mark, own.host, to_text(job)); }
     check(PMPI_Finalize(), "MPI_Finalize");
 }
 
 void run(int argc, char** argv) {
     if (argc < 2 || std::string_view(argv[1]) != exchange_word) { return look_around(argc, argv); }
     const std::string told = exchange(argc, argv);
-    if (!told.empty()) { say(exchange_mark, told); }
+    if (!told.empty()) { say(exchange_mark, "", told); }
 }
 
 } // namespace
