@@ -61,7 +61,8 @@ std::optional<Part> read_part(const std::string& line) {
             words.back() += letter;
         }
     }
-    if (words.size() != 4) { return std::nullopt; }
+    const bool has_name = words[0].find_first_not_of("0123456789.") == std::string::npos;
+    if (words.size() != 4 || !has_name) { return std::nullopt; }
     const auto number = number_in<size_t>(words[1], 10);
     const auto count = number_in<size_t>(words[2], 10);
     const auto text = from_hex(words[3]);

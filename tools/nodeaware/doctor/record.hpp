@@ -7,8 +7,8 @@
 namespace nodeaware::tool::doctor {
 
 /// What the probe tells, as it gets through a launcher: some put tags in front of each line and of
-/// what they take at once, others write XML. `name` is that of the teller, different for each; the
-/// lines are short, numbered, each there twice, and end with a newline.
+/// what they take at once, others write XML. `name`, of digits and points, is that of the teller,
+/// different for each; the lines are short, numbered, each there twice, and end with a newline.
 std::vector<std::string> packed(const std::string& mark, const std::string& name,
                                 const std::string& text);
 
