@@ -3,6 +3,7 @@
 #include "strategies/placement/swaps.hpp"
 #include "strategies/placement/tilings.hpp"
 #include "tools/nodeaware/place/formats.hpp"
+#include "tools/nodeaware/place/predicted.hpp"
 
 #include <gtest/gtest.h>
 
@@ -293,6 +294,21 @@ TEST(Place, MachineFilesOfHydraAreRoundsOfNodes) {
         EXPECT_NE(complaint_of(placement, Format::hydra).find("takes it for another node"),
                   std::string::npos);
     }
+}
+
+// Of the node that takes longest: rank 0 sends two messages of 100 bytes and one of 1000 to the
+// other node.
+TEST(Place, PredictsWhatTheSlowestNodeTakes) {
+    Costs costs;
+    costs.protocols[0] = {128, 1, 0.1, 0};
+    costs.protocols[1] = {8192, 2, 0.01, 0};
+    costs.node_per_byte = 0;
+    const RankGraph graph(4, {{0, 2, 2, 200}, {0, 3, 1, 1000}, {0, 1, 7, 7000}, {3, 1, 1, 100}});
+    EXPECT_DOUBLE_EQ(predicted_seconds(graph, {0, 0, 1, 1}, costs),
+                     2 * 1 + 200 * 0.1 + 2 + 1000 * 0.01);
+    costs.node_per_byte = 1; // the injection limit
+    EXPECT_DOUBLE_EQ(predicted_seconds(graph, {0, 0, 1, 1}, costs), 2 * 1 + 2 + 1200);
+    EXPECT_DOUBLE_EQ(predicted_seconds(graph, {0, 0, 0, 0}, costs), 0);
 }
 
 } // namespace nodeaware::place

@@ -4,8 +4,11 @@
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/place/arrangement.hpp"
 #include "tools/nodeaware/place/formats.hpp"
+#include "tools/nodeaware/place/predicted.hpp"
 #include "tools/nodeaware/place/source.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
+#include "tools/nodeaware/used_table.hpp"
+#include "tuning/costs_of.hpp"
 #include "tuning/text_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -141,6 +144,31 @@ void print_links(const Source& source, const TorusChoice& found) {
     }
 }
 
+/// What messages take by MPI before and after, in seconds.
+struct Predicted {
+    std::string table;
+    double before = 0;
+    double after = 0;
+};
+
+Predicted predict(const PlaceArguments& arguments, const Source& source, const Choice& choice) {
+    const UsedTable used = used_table();
+    const Costs costs = tuning::costs_of(used.loaded.table);
+    return {used.loaded.table.name,
+            predicted_seconds(source.graph, start_of(arguments, source), costs),
+            predicted_seconds(source.graph, choice.placement, costs)};
+}
+
+void print_predicted(const Predicted& predicted, bool has_bytes) {
+    std::printf("%-36s %12.2f us %12.2f us", "predicted, by MPI alone", 1e6 * predicted.before,
+                1e6 * predicted.after);
+    if (predicted.before > 0) {
+        std::printf(" %+8.1f %%", 100 * (predicted.after - predicted.before) / predicted.before);
+    }
+    std::printf("  (table %s%s)\n", predicted.table.c_str(),
+                has_bytes ? "" : ", of messages of few bytes");
+}
+
 void print_choice(const PlaceArguments& arguments, const Source& source, const TorusChoice& found) {
     const Choice& choice = found.choice;
     const auto ranks = static_cast<int64_t>(choice.placement.size());
@@ -155,6 +183,7 @@ void print_choice(const PlaceArguments& arguments, const Source& source, const T
         print_row("bytes between nodes", choice.before.bytes, choice.after.bytes);
         print_row("  most that a node sends", choice.before.worst_bytes, choice.after.worst_bytes);
     }
+    print_predicted(predict(arguments, source, choice), source.has_bytes);
     if (!arguments.topology.empty()) { print_links(source, found); }
     if (!arguments.output.empty()) { print_use(arguments, choice); }
 }
@@ -188,6 +217,10 @@ ordered_json choice_json(const PlaceArguments& arguments, const Source& source,
                          {"way", choice.way},
                          {"before", off_node_json(choice.before, source.has_bytes)},
                          {"after", off_node_json(choice.after, source.has_bytes)}};
+    const Predicted predicted = predict(arguments, source, choice);
+    json["model_table"] = predicted.table;
+    json["before"]["predicted_seconds"] = predicted.before;
+    json["after"]["predicted_seconds"] = predicted.after;
     if (!arguments.topology.empty()) {
         json["topology"] = arguments.topology;
         json["links"] = {{"before", links_json(found.before, source.has_bytes)},
