@@ -80,7 +80,9 @@ class Signals {
     /// What was noted has its effect.
     ~Signals() {
         for (size_t i = 0; i < numbers.size(); ++i) { sigaction(numbers[i], &before_[i], nullptr); }
-        if (caught_signal != 0) { raise(caught_signal); }
+        if (caught_signal == 0) { return; }
+        std::signal(caught_signal, SIG_DFL); // libraries of MPI have handlers that go on
+        raise(caught_signal);
     }
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
