@@ -57,8 +57,8 @@ enum class Starter { launcher, step_of_slurm, other };
 /// it is taken to be where it cannot be looked at, but for Slurm's daemon, which belongs to root.
 Starter starter_of(const std::string& variable) {
     const pid_t parent = getppid();
-    const std::string environment = content_of(parent, "environ");
     if (parent <= 1) { return Starter::other; } // who has started it is gone
+    const std::string environment = content_of(parent, "environ");
     if (environment.empty()) {
         return content_of(parent, "comm") == "slurmstepd\n" ? Starter::step_of_slurm
                                                             : Starter::other;

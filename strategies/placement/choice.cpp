@@ -15,10 +15,10 @@ class Candidates {
     Candidates(const RankGraph& graph, const Placement& start)
         : graph_(graph), choice_{start, "", off_node(graph, start), off_node(graph, start)} {}
 
-    const OffNode& before() const { return choice_.before; }
+    const Carried& before() const { return choice_.before; }
 
     void offer(Placement placement, const std::string& way) {
-        const OffNode after = off_node(graph_, placement);
+        const Carried after = off_node(graph_, placement);
         const double gained =
             static_cast<double>(choice_.before.messages) - static_cast<double>(after.messages);
         if (after.worst_messages > choice_.before.worst_messages ||

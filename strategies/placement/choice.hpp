@@ -10,8 +10,8 @@ namespace nodeaware::place {
 struct Choice {
     Placement placement;
     std::string way; ///< how it was found; empty: ranks stay where they are
-    OffNode before;
-    OffNode after;
+    Carried before;
+    Carried after;
 };
 
 /// The least part of all messages between nodes for which ranks are moved.

@@ -41,10 +41,21 @@ std::vector<int> ranks_on_nodes(const Placement& placement) {
     return ranks;
 }
 
-OffNode off_node(const RankGraph& graph, const Placement& placement) {
+Carried total_of(const std::vector<Carried>& each) {
+    Carried all;
+    for (const Carried& one : each) {
+        all.messages += one.messages;
+        all.bytes += one.bytes;
+        all.worst_messages = std::max(all.worst_messages, one.messages);
+        all.worst_bytes = std::max(all.worst_bytes, one.bytes);
+    }
+    return all;
+}
+
+Carried off_node(const RankGraph& graph, const Placement& placement) {
     if (placement.empty()) { return {}; }
     const auto last = *std::max_element(placement.begin(), placement.end());
-    std::vector<OffNode> nodes(static_cast<size_t>(last) + 1);
+    std::vector<Carried> nodes(static_cast<size_t>(last) + 1);
     for (int rank = 0; rank < graph.ranks(); ++rank) {
         const int node = placement[static_cast<size_t>(rank)];
         for (const Peer& peer : graph.peers(rank)) {
@@ -53,14 +64,7 @@ OffNode off_node(const RankGraph& graph, const Placement& placement) {
             nodes[static_cast<size_t>(node)].bytes += peer.bytes;
         }
     }
-    OffNode all;
-    for (const OffNode& node : nodes) {
-        all.messages += node.messages;
-        all.bytes += node.bytes;
-        all.worst_messages = std::max(all.worst_messages, node.messages);
-        all.worst_bytes = std::max(all.worst_bytes, node.bytes);
-    }
-    return all;
+    return total_of(nodes);
 }
 
 } // namespace nodeaware::place

@@ -22,14 +22,18 @@ Placement cyclic_placement(const std::vector<int>& sizes);
 /// How many ranks each node has.
 std::vector<int> ranks_on_nodes(const Placement& placement);
 
-/// What leaves nodes.
-struct OffNode {
+/// What nodes send, or links carry.
+struct Carried {
     uint64_t messages = 0;
     uint64_t bytes = 0;
-    uint64_t worst_messages = 0; ///< of the node that sends most
-    uint64_t worst_bytes = 0;    ///< likewise; this may be another node
+    uint64_t worst_messages = 0; ///< of the one with most
+    uint64_t worst_bytes = 0;    ///< likewise; this may be another one
 };
 
-OffNode off_node(const RankGraph& graph, const Placement& placement);
+/// Of all nodes or links, whose own messages and bytes are given.
+Carried total_of(const std::vector<Carried>& each);
+
+/// What leaves nodes.
+Carried off_node(const RankGraph& graph, const Placement& placement);
 
 } // namespace nodeaware::place

@@ -183,7 +183,7 @@ class Swaps {
 
 } // namespace
 
-double badness(const OffNode& placed, const OffNode& start) {
+double badness(const Carried& placed, const Carried& start) {
     const auto part = [](uint64_t of, uint64_t all) {
         return static_cast<double>(of) / static_cast<double>(std::max<uint64_t>(all, 1));
     };
@@ -193,7 +193,7 @@ double badness(const OffNode& placed, const OffNode& start) {
 
 void improve_by_swaps(const RankGraph& graph, Placement& placement, uint64_t most) {
     if (placement.empty()) { return; }
-    const OffNode before = off_node(graph, placement);
+    const Carried before = off_node(graph, placement);
     Swaps(graph, placement, most).lessen_all();
     Placement evened = placement;
     Swaps(graph, evened, most).lessen_worst();

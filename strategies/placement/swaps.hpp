@@ -14,6 +14,6 @@ void improve_by_swaps(const RankGraph& graph, Placement& placement, uint64_t mos
 
 /// How good a placement is, compared with another one (less is better): the node that sends most
 /// counts twice as much as all.
-double badness(const OffNode& placed, const OffNode& start);
+double badness(const Carried& placed, const Carried& start);
 
 } // namespace nodeaware::place

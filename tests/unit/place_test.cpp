@@ -101,7 +101,7 @@ std::map<int, uint64_t> sent_off(const RankGraph& graph, const Placement& placem
     return sent;
 }
 
-void expect_sums(const OffNode& told, const RankGraph& graph, const Placement& placement) {
+void expect_sums(const Carried& told, const RankGraph& graph, const Placement& placement) {
     uint64_t all = 0;
     uint64_t worst = 0;
     for (const auto& [node, messages] : sent_off(graph, placement)) {
@@ -205,10 +205,10 @@ TEST(Place, EveryWayKeepsTheSizesOfNodes) {
             EXPECT_EQ(ranks_by_node(tiling.placement), wanted) << seed;
         }
         Placement swapped = job.start;
-        const OffNode before = off_node(job.graph, job.start);
+        const Carried before = off_node(job.graph, job.start);
         improve_by_swaps(job.graph, swapped, before.worst_messages);
         EXPECT_EQ(ranks_by_node(swapped), wanted) << seed;
-        const OffNode after = off_node(job.graph, swapped);
+        const Carried after = off_node(job.graph, swapped);
         EXPECT_LE(after.worst_messages, before.worst_messages) << seed;
         EXPECT_LE(badness(after, before), badness(before, before)) << seed;
     }
@@ -258,7 +258,7 @@ TEST(Place, NodesHaveTheRanksOfPpnInTurn) {
 
 TEST(Place, BytesAreThoseThatLeaveNodes) {
     const RankGraph graph(3, {{0, 1, 2, 10}, {0, 2, 1, 5}, {1, 0, 1, 7}, {2, 2, 9, 9}});
-    const OffNode off = off_node(graph, {0, 1, 1});
+    const Carried off = off_node(graph, {0, 1, 1});
     EXPECT_EQ(off.messages, 4U);
     EXPECT_EQ(off.bytes, 22U);
     EXPECT_EQ(off.worst_messages, 3U);

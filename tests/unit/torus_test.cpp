@@ -91,7 +91,7 @@ Found expect_right_choice(const RandomTorusJob& job) {
     EXPECT_LE(choice.after.worst_messages, choice.before.worst_messages);
     EXPECT_LE(choice.after.messages, choice.before.messages);
     EXPECT_EQ(choice.way.empty(), choice.placement == job.start);
-    const LinkTraffic& shared = found.node_aware;
+    const Carried& shared = found.node_aware;
     EXPECT_EQ(found.is_rejected, shared.messages > found.before.messages ||
                                      shared.worst_messages > found.before.worst_messages);
     if (choice.placement == job.start) { return Found::start; }
@@ -132,7 +132,7 @@ TEST(Torus, MessagesGoTheShorterWayOneDimensionAfterTheOther) {
     // From router (0, 0) to (4, 3): one down in each dimension. To (2, 2): two up in each. To the
     // other node of the router: none.
     const RankGraph graph(4, {{0, 1, 3, 30}, {0, 2, 2, 5}, {0, 3, 7, 70}});
-    const LinkTraffic links = link_traffic(graph, {0, 39, 20, 1}, torus);
+    const Carried links = link_traffic(graph, {0, 39, 20, 1}, torus);
     EXPECT_EQ(links.messages, 3U * 2 + 2U * 4);
     EXPECT_EQ(links.bytes, 30U * 2 + 5U * 4);
     EXPECT_EQ(links.worst_messages, 3U);

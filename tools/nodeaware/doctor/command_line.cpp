@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using Kind = ProgramFacts::Kind;
 using Words = std::vector<std::string>;
 
-/// Stands for a program behind a launcher that has none.
-constexpr const char* placeholder = "nodeaware_probe";
+/// Behind a launcher that has no program.
+constexpr const char* probe_name = "nodeaware_probe";
 
 /// The first bytes of a file, as far as they say for which processor it is.
 std::string beginning_of(const fs::path& file) {
@@ -139,7 +139,7 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
         throw LaunchError("no command to look at, as in: nodeaware doctor -- mpirun -n 4 ./app");
     }
     Words with_one_more = command;
-    with_one_more.emplace_back(placeholder);
+    with_one_more.emplace_back(probe_name);
     // With an MPI, nothing is refused for what the files look like.
     const Launch launch = understand(with_one_more, wanted.value_or(MpiFlavor::openmpi));
     std::optional<MpiFlavor> flavor = wanted;

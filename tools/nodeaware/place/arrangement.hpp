@@ -19,9 +19,9 @@ std::vector<Placement> aligned_boxes(const Grid& grid, const Torus& torus, int p
 
 struct TorusChoice {
     Choice choice;
-    LinkTraffic before;
-    LinkTraffic node_aware; ///< were ranks to share nodes as without a torus
-    LinkTraffic after;
+    Carried before;
+    Carried node_aware; ///< were ranks to share nodes as without a torus
+    Carried after;
     bool is_rejected = false; ///< what is found without a torus, for links would carry more
 };
 

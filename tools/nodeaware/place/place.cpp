@@ -188,7 +188,7 @@ void print_choice(const PlaceArguments& arguments, const Source& source, const T
     if (!arguments.output.empty()) { print_use(arguments, choice); }
 }
 
-ordered_json off_node_json(const OffNode& placed, bool has_bytes) {
+ordered_json off_node_json(const Carried& placed, bool has_bytes) {
     ordered_json json = {{"messages", placed.messages},
                          {"worst_node_messages", placed.worst_messages}};
     if (has_bytes) {
@@ -198,7 +198,7 @@ ordered_json off_node_json(const OffNode& placed, bool has_bytes) {
     return json;
 }
 
-ordered_json links_json(const LinkTraffic& links, bool has_bytes) {
+ordered_json links_json(const Carried& links, bool has_bytes) {
     ordered_json json = {{"messages", links.messages},
                          {"worst_link_messages", links.worst_messages}};
     if (has_bytes) {

@@ -20,7 +20,7 @@ class Links {
             const int up = (to[dimension] - at[dimension] + size) % size;
             const bool is_up = 2 * up <= size;
             while (at[dimension] != to[dimension]) {
-                LinkTraffic& link = link_at(at, dimension, is_up);
+                Carried& link = link_at(at, dimension, is_up);
                 link.messages += sent.sent;
                 link.bytes += sent.bytes;
                 at[dimension] = (at[dimension] + (is_up ? 1 : size - 1)) % size;
@@ -28,19 +28,10 @@ class Links {
         }
     }
 
-    LinkTraffic sum() const {
-        LinkTraffic all;
-        for (const LinkTraffic& link : carried_) {
-            all.messages += link.messages;
-            all.bytes += link.bytes;
-            all.worst_messages = std::max(all.worst_messages, link.messages);
-            all.worst_bytes = std::max(all.worst_bytes, link.bytes);
-        }
-        return all;
-    }
+    Carried sum() const { return total_of(carried_); }
 
   private:
-    LinkTraffic& link_at(const std::vector<int>& at, size_t dimension, bool is_up) {
+    Carried& link_at(const std::vector<int>& at, size_t dimension, bool is_up) {
         size_t router = 0;
         for (size_t i = 0; i < at.size(); ++i) {
             router =
@@ -50,7 +41,7 @@ class Links {
     }
 
     const Torus& torus_;
-    std::vector<LinkTraffic> carried_;
+    std::vector<Carried> carried_;
 };
 
 } // namespace
@@ -81,7 +72,7 @@ int64_t hops(const Torus& torus, const std::vector<int>& from, const std::vector
     return hops;
 }
 
-LinkTraffic link_traffic(const RankGraph& graph, const Placement& placement, const Torus& torus) {
+Carried link_traffic(const RankGraph& graph, const Placement& placement, const Torus& torus) {
     Links links(torus);
     const RankGraph nodes = node_graph(graph, placement, torus.nodes());
     for (int node = 0; node < nodes.ranks(); ++node) {

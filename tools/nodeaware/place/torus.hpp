@@ -25,16 +25,8 @@ int64_t hops(const Torus& torus, const std::vector<int>& from, const std::vector
 
 /// What the links between routers carry where messages go the shorter way in the first dimension,
 /// then in the second one, and so on (up where both ways are as long). A message counts once on
-/// each link.
-struct LinkTraffic {
-    uint64_t messages = 0;
-    uint64_t bytes = 0;
-    uint64_t worst_messages = 0; ///< of the link, in one direction, that carries most
-    uint64_t worst_bytes = 0;    ///< likewise; this may be another link
-};
-
-/// `placement`: on nodes of the torus.
-LinkTraffic link_traffic(const RankGraph& graph, const Placement& placement, const Torus& torus);
+/// each link, of which each direction is one. `placement`: on nodes of the torus.
+Carried link_traffic(const RankGraph& graph, const Placement& placement, const Torus& torus);
 
 /// Throws std::invalid_argument where sums of messages or of bytes on links might have no room.
 void check_link_traffic(const RankGraph& graph, const Torus& torus);

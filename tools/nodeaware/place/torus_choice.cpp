@@ -8,7 +8,7 @@ namespace nodeaware::place {
 
 namespace {
 
-bool is_worse(const LinkTraffic& one, const LinkTraffic& other) {
+bool is_worse(const Carried& one, const Carried& other) {
     return one.messages > other.messages || one.worst_messages > other.worst_messages;
 }
 
@@ -18,9 +18,9 @@ class TorusCandidates {
         : graph_(graph), torus_(torus), best_(std::move(first)) {}
 
     void offer(const Placement& placement, const std::string& way) {
-        const OffNode before = best_.choice.before;
-        const OffNode off = off_node(graph_, placement);
-        const LinkTraffic links = link_traffic(graph_, placement, torus_);
+        const Carried before = best_.choice.before;
+        const Carried off = off_node(graph_, placement);
+        const Carried links = link_traffic(graph_, placement, torus_);
         const double gained =
             static_cast<double>(best_.before.messages) - static_cast<double>(links.messages);
         if (is_worse(links, best_.before) || off.messages > before.messages ||
@@ -71,9 +71,9 @@ void offer_boxes(TorusCandidates& candidates, const Grid& grid, const Torus& tor
 
 TorusChoice choose_in_torus(const RankGraph& graph, const Placement& start, const Grid& grid,
                             const Torus& torus) {
-    const LinkTraffic before = link_traffic(graph, start, torus);
+    const Carried before = link_traffic(graph, start, torus);
     const Choice shared = choose_placement(graph, start, grid);
-    const LinkTraffic node_aware = link_traffic(graph, shared.placement, torus);
+    const Carried node_aware = link_traffic(graph, shared.placement, torus);
     const bool is_rejected = is_worse(node_aware, before);
     if (!is_rejected && before.messages == 0) {
         return {shared, before, node_aware, node_aware, false};
