@@ -21,9 +21,11 @@ target_link_libraries(text_file_tests PRIVATE nodeaware_text_file GTest::gtest_m
 gtest_discover_tests(text_file_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
 
 # What a calibration keeps and shows while it runs.
-add_executable(calibration_files_tests calibration_files_test.cpp)
-target_link_libraries(calibration_files_tests PRIVATE nodeaware_calibration_files GTest::gtest_main)
-gtest_discover_tests(calibration_files_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+if(TARGET nodeaware_calibration_files)
+  add_executable(calibration_files_tests calibration_files_test.cpp)
+  target_link_libraries(calibration_files_tests PRIVATE nodeaware_calibration_files GTest::gtest_main)
+  gtest_discover_tests(calibration_files_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+endif()
 
 # Models and fits; those against recorded measurements are skipped where there are none.
 add_executable(tuning_tests

@@ -29,7 +29,7 @@ using namespace nodeaware::tuning;
 
 constexpr int cannot_calibrate = 2; ///< exit status
 
-struct Arguments {
+struct CalibrateArguments {
     std::string output; ///< empty: the user's own table
     std::string name = "calibrated";
     std::string measurements;
@@ -75,7 +75,7 @@ bool has_virtual_nodes(const World& world) {
     return !world.options.ppn.empty() || world.options.region != Region::node;
 }
 
-FitResult fitted(const Arguments& arguments, const World& world, const CalibrationJob& job,
+FitResult fitted(const CalibrateArguments& arguments, const World& world, const CalibrationJob& job,
                  const Calibration& calibration) {
     const Measurements& measured = calibration.measured;
     FitResult result = fit(measured, {});
@@ -120,7 +120,7 @@ struct Output {
 };
 
 /// Of rank 0. The user's own table, by which all jobs go, is never one of virtual nodes.
-Output output_of(const Arguments& arguments, const World& world) {
+Output output_of(const CalibrateArguments& arguments, const World& world) {
     Output output{arguments.output, ""};
     if (output.path.empty()) {
         if (has_virtual_nodes(world)) {
@@ -171,7 +171,7 @@ int complain(const CalibrationJob& job, const std::string& what) {
 }
 
 /// Rank 0 alone; throws TableError or std::runtime_error.
-void finish(const Arguments& arguments, const std::string& output, const FitResult& result,
+void finish(const CalibrateArguments& arguments, const std::string& output, const FitResult& result,
             const Calibration& calibration) {
     const Measurements& measured = calibration.measured;
     print_warnings(result);
@@ -190,7 +190,7 @@ void finish(const Arguments& arguments, const std::string& output, const FitResu
     std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 
-int calibrate_job(const Arguments& arguments, Gpu& gpu) {
+int calibrate_job(const CalibrateArguments& arguments, Gpu& gpu) {
     const World world = World::discover();
     if (world.options.disable) {
         if (world.rank == 0) { std::fprintf(stderr, "nodeaware: NODEAWARE_DISABLE is set\n"); }
@@ -219,7 +219,7 @@ int calibrate_job(const Arguments& arguments, Gpu& gpu) {
     return 0;
 }
 
-void calibrate(const Arguments& arguments) {
+void calibrate(const CalibrateArguments& arguments) {
     Gpu gpu; // outlives the use that the MPI makes of its contexts
     check(MPI_Init(nullptr, nullptr), "MPI_Init");
     int status = 0;
@@ -249,7 +249,7 @@ void add_calibrate_command(CLI::App& app) {
         "it is interrupted, what was measured is left in a file beside that of "
         "--measurements or --output, .partial, for nodeaware fit; where these are "
         "standard output or a device, nothing is");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<CalibrateArguments>();
     const auto add = [&](const char* name, auto& value, const char* text) {
         return command->add_option(name, value, text)->capture_default_str();
     };

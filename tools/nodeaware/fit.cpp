@@ -19,7 +19,7 @@ namespace {
 
 using namespace nodeaware::tuning;
 
-struct Arguments {
+struct FitArguments {
     std::vector<std::string> files;
     std::string output;
     std::string name = "fitted";
@@ -33,7 +33,7 @@ struct Arguments {
     Fingerprint fingerprint;
 };
 
-Measurements read_all(const Arguments& arguments) {
+Measurements read_all(const FitArguments& arguments) {
     std::vector<std::string> files;
     for (const std::string& name : arguments.files) {
         if (!std::filesystem::is_directory(name)) {
@@ -70,7 +70,7 @@ std::vector<Compared> compare(const ModelTable& published, const ModelTable& fit
     return rows;
 }
 
-void run(Arguments arguments) {
+void run(FitArguments arguments) {
     if (!arguments.host_limits.empty()) { arguments.options.limits[0] = arguments.host_limits; }
     if (!arguments.device_limits.empty()) { arguments.options.limits[1] = arguments.device_limits; }
     if (arguments.relative) { arguments.options.weighting = Weighting::relative; }
@@ -105,7 +105,7 @@ void run(Arguments arguments) {
 
 void add_fit_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand("fit", "Fit a model table from recorded measurements");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<FitArguments>();
     const auto add = [&](const char* name, auto& value, const char* text) {
         return command->add_option(name, value, text)->capture_default_str();
     };

@@ -20,7 +20,7 @@ namespace {
 using nlohmann::ordered_json;
 using namespace nodeaware::tuning;
 
-struct Arguments {
+struct ModelArguments {
     std::string table; ///< empty: the one that a job would use
     Table6Input input;
     std::string scenario;
@@ -87,7 +87,7 @@ void print_compositions(const std::vector<Composition>& rows) {
     }
 }
 
-void show_compositions(const ModelTable& table, const Arguments& arguments) {
+void show_compositions(const ModelTable& table, const ModelArguments& arguments) {
     const std::vector<Composition> rows = table6(table, arguments.input);
     if (!arguments.json) {
         std::printf("table %s; seconds\n", table.name.c_str());
@@ -111,7 +111,7 @@ ordered_json to_json(const Scenario& scenario) {
 }
 
 /// `head`: what JSON says of where the curves are from.
-void show_curves(const CurveTable& curves, const ordered_json& head, const Arguments& arguments) {
+void show_curves(const CurveTable& curves, const ordered_json& head, const ModelArguments& arguments) {
     if (!arguments.svg.empty()) { write_text_file(arguments.svg, to_svg(curves)); }
     if (is_standard_output(arguments.svg)) { return; }
     const std::string text = arguments.json  ? to_json_text(head, curves)
@@ -120,14 +120,14 @@ void show_curves(const CurveTable& curves, const ordered_json& head, const Argum
     std::fputs(text.c_str(), stdout);
 }
 
-void show_scenario(const ModelTable& table, const Arguments& arguments) {
+void show_scenario(const ModelTable& table, const ModelArguments& arguments) {
     const Scenario scenario = parse_scenario(arguments.scenario);
     const auto points = evaluate(table, scenario, parse_sizes(arguments.sizes));
     show_curves(curve_table(table, scenario, points),
                 {{"table", table.name}, {"scenario", to_json(scenario)}}, arguments);
 }
 
-void show_figure(const ModelTable& table, const Arguments& arguments) {
+void show_figure(const ModelTable& table, const ModelArguments& arguments) {
     const int last = arguments.kernel == "copies" ? last_figure - 1 : last_figure;
     const int number = arguments.figure == 0 ? last : arguments.figure;
     if (!is_of_kernel(number, arguments.kernel)) {
@@ -144,7 +144,7 @@ void show_figure(const ModelTable& table, const Arguments& arguments) {
                 arguments);
 }
 
-ModelTable chosen_table(const Arguments& arguments) {
+ModelTable chosen_table(const ModelArguments& arguments) {
     if (!arguments.table.empty()) { return find_table(arguments.table); }
     const auto [wanted, loaded] = used_table();
     if (!loaded.complaint.empty()) {
@@ -157,7 +157,7 @@ ModelTable chosen_table(const Arguments& arguments) {
     return loaded.table;
 }
 
-void run(const Arguments& arguments, bool has_parameters) {
+void run(const ModelArguments& arguments, bool has_parameters) {
     if (arguments.list) {
         for (const std::string& name : published_table_names()) {
             std::printf("%-20s %s\n", name.c_str(), find_table(name).description.c_str());
@@ -208,7 +208,7 @@ void add_parameters(CLI::App& command, Table6Input& input) {
     add("--ppg", input.ppg, "Processes per GPU of Split + DD")->check(positive_number());
 }
 
-void add_pattern(CLI::App& command, Arguments& arguments) {
+void add_pattern(CLI::App& command, ModelArguments& arguments) {
     CLI::Option* explain = command.add_flag(
         "--explain", arguments.explain,
         "Candidates of strategy auto for a pattern: what each is thought to take, cheapest first");
@@ -239,7 +239,7 @@ void add_pattern(CLI::App& command, Arguments& arguments) {
         ->needs(explain);
 }
 
-void add_kernel(CLI::App& command, Arguments& arguments) {
+void add_kernel(CLI::App& command, ModelArguments& arguments) {
     CLI::Option* kernel =
         command
             .add_option("--kernel", arguments.kernel,
@@ -262,7 +262,7 @@ void add_kernel(CLI::App& command, Arguments& arguments) {
 }
 
 /// Options that both --explain and --kernel have; what is not given is the table's.
-void take_shared_options(const CLI::App& command, Arguments& arguments) {
+void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
     const auto is_given = [&](const char* name) { return command.count(name) > 0; };
     if (is_given("--nodes")) {
         if (!arguments.explain && arguments.kernel.empty()) {
@@ -280,7 +280,7 @@ void take_shared_options(const CLI::App& command, Arguments& arguments) {
 void add_model_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "model", "Predict times of the communication strategies from a model table");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ModelArguments>();
     command->add_option("--table", arguments->table,
                         "Published table (see --list) or file (default: the one that jobs use, by "
                         "NODEAWARE_MODEL or nodeaware calibrate)");

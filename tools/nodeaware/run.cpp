@@ -21,7 +21,7 @@ namespace nodeaware::tool {
 
 namespace {
 
-struct Arguments {
+struct RunArguments {
     std::map<std::string, std::string> settings; ///< by option name, as in NODEAWARE_NAME
     std::string profile;                         ///< a folder; empty: none
     std::string placement;                       ///< a file; empty: none
@@ -51,7 +51,7 @@ std::string absolute_path(const char* option, const std::string& path) {
 }
 
 /// Those of the command line; ranks may run elsewhere.
-std::map<std::string, std::string> settings_of(const Arguments& arguments) {
+std::map<std::string, std::string> settings_of(const RunArguments& arguments) {
     auto settings = arguments.settings;
     if (!arguments.profile.empty()) {
         settings["TRACE"] = absolute_path("--profile", arguments.profile);
@@ -93,7 +93,7 @@ std::optional<MpiFlavor> flavor_named(const std::string& name) {
 }
 
 /// What is to be run, with what the launcher needs for the placement.
-std::vector<std::string> placed(const Arguments& arguments,
+std::vector<std::string> placed(const RunArguments& arguments,
                                 const std::vector<std::string>& command) {
     if (arguments.placement.empty()) { return command; }
     const std::string path = absolute_path("--place", arguments.placement);
@@ -105,7 +105,7 @@ std::vector<std::string> placed(const Arguments& arguments,
     }
 }
 
-void run(const Arguments& arguments, const std::vector<std::string>& command_line) {
+void run(const RunArguments& arguments, const std::vector<std::string>& command_line) {
     const std::vector<std::string> command = placed(arguments, command_line);
     const Launch launch = understand(command, flavor_named(arguments.mpi));
     const fs::path library = find_library(launch.flavor);
@@ -131,7 +131,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
     CLI::App* command =
         app.add_subcommand("run", "Run a command with the library preloaded into the MPI programs "
                                   "in it: nodeaware run -- mpirun -n 4 ./app");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<RunArguments>();
     for (const OptionRow& row : option_table()) {
         command
             ->add_option(flag_of(row.name), arguments->settings[std::string(row.name)],

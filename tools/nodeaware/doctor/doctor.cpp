@@ -23,13 +23,13 @@ namespace {
 using namespace doctor;
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct DoctorArguments {
     std::string mpi; ///< "openmpi" or "mpich"; empty: as it looks
     double most_seconds = 120;
     bool json = false;
 };
 
-std::optional<MpiFlavor> flavor_of(const Arguments& arguments) {
+std::optional<MpiFlavor> flavor_of(const DoctorArguments& arguments) {
     if (arguments.mpi.empty()) { return std::nullopt; }
     return arguments.mpi == tool::name_of(MpiFlavor::openmpi) ? MpiFlavor::openmpi
                                                               : MpiFlavor::mpich;
@@ -123,7 +123,7 @@ void run_probe(const Job& job, double most_seconds, Facts& facts) {
     if (!told.texts.empty()) { facts.exchange = read_exchange(told.texts.front()); }
 }
 
-Facts gather(const Arguments& arguments, const std::vector<std::string>& command) {
+Facts gather(const DoctorArguments& arguments, const std::vector<std::string>& command) {
     const Job job = understand_job(command, flavor_of(arguments));
     Facts facts;
     facts.programs = job.facts;
@@ -170,7 +170,7 @@ void print_json(const std::vector<Line>& lines, const Facts& facts) {
     std::printf("%s\n", report.dump(2, ' ', true, Json::error_handler_t::replace).c_str());
 }
 
-void run(const Arguments& arguments, const std::vector<std::string>& command) {
+void run(const DoctorArguments& arguments, const std::vector<std::string>& command) {
     const Facts facts = gather(arguments, command);
     const std::vector<Line> lines = judge(facts);
     if (arguments.json) {
@@ -188,7 +188,7 @@ void add_doctor_command(CLI::App& app, const std::vector<std::string>& command_l
         "doctor", "Say whether the library will work in a job, and what to do where it will not, "
                   "without running the program, but all that stands in front of it: "
                   "nodeaware doctor -- mpirun -n 4 ./app");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<DoctorArguments>();
     command->add_flag("--json", arguments->json, "Print JSON");
     command
         ->add_option("--mpi", arguments->mpi,

@@ -22,7 +22,7 @@ namespace {
 using namespace replay;
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct ReplayArguments {
     std::string folder;
     std::vector<int> numbers;
     std::vector<std::string> strategies; ///< empty: all
@@ -40,7 +40,7 @@ struct Arguments {
 
 /// A trace, and what is needed to predict.
 struct Subject {
-    explicit Subject(const Arguments& arguments)
+    explicit Subject(const ReplayArguments& arguments)
         : trace(read_trace(arguments.folder)), patterns(trace, arguments.limits) {
         const std::string wanted = arguments.model.empty() ? trace.model : arguments.model;
         table = arguments.model.empty() ? tuning::find_table_or_default(wanted)
@@ -64,7 +64,7 @@ void complain(const Trace& trace) {
     }
 }
 
-std::vector<Pattern> chosen(const Arguments& arguments, const Patterns& patterns) {
+std::vector<Pattern> chosen(const ReplayArguments& arguments, const Patterns& patterns) {
     if (arguments.numbers.empty()) { return patterns.most_important(arguments.most); }
     std::vector<Pattern> list;
     for (const int number : arguments.numbers) {
@@ -94,9 +94,9 @@ void list(const Subject& subject) {
     }
 }
 
-Job job_of(const Arguments& arguments, const Subject& subject,
+replay::Job job_of(const ReplayArguments& arguments, const Subject& subject,
            const std::vector<std::string>& launcher) {
-    Job job;
+    replay::Job job;
     job.launcher = launcher;
     job.preloads = !arguments.no_preload;
     job.settings = {{"PPN", subject.trace.ppn}};
@@ -139,7 +139,7 @@ std::vector<Prediction> predict_for(const Pattern& pattern, const Subject& subje
 
 /// One job for each strategy, in which the patterns are replayed that it is predicted for.
 std::vector<Outcome> measure(const std::vector<Pattern>& patterns, const Subject& subject,
-                             const std::vector<std::string>& wanted, const Job& job) {
+                             const std::vector<std::string>& wanted, const replay::Job& job) {
     std::vector<std::vector<Prediction>> predictions;
     for (const Pattern& pattern : patterns) {
         predictions.push_back(predict_for(pattern, subject, wanted));
@@ -218,7 +218,7 @@ void write_json(const std::string& path, const Subject& subject,
         path, report.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
 }
 
-void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
+void run(const ReplayArguments& arguments, const std::vector<std::string>& launcher) {
     const Subject subject(arguments);
     complain(subject.trace);
     if (arguments.lists) { return list(subject); }
@@ -243,7 +243,7 @@ void run(const Arguments& arguments, const std::vector<std::string>& launcher) {
     if (has_wrong_data || !subject.trace.complaints.empty()) { throw CLI::RuntimeError(1); }
 }
 
-void add_options(CLI::App& command, Arguments& arguments) {
+void add_options(CLI::App& command, ReplayArguments& arguments) {
     command.add_option("folder", arguments.folder, "The folder of the trace")->required();
     command.add_flag("--list", arguments.lists, "Only list the patterns");
     command.add_option("--pattern", arguments.numbers, "Patterns by their numbers")
@@ -295,7 +295,7 @@ void add_replay_command(CLI::App& app, const std::vector<std::string>& command_l
     CLI::App* command = app.add_subcommand(
         "replay", "Replay the patterns of a trace by each strategy, measured against predicted: "
                   "nodeaware replay FOLDER -- mpirun -n 4");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ReplayArguments>();
     add_options(*command, *arguments);
     command->callback([arguments, &command_line] { run(*arguments, command_line); });
 }

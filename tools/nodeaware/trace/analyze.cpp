@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct AnalyzeArguments {
     std::string folder;
     std::string model;
     std::string other;  ///< a folder to compare with; empty: none
@@ -155,7 +155,7 @@ std::vector<int> nodes_of(const Trace& trace, int ppn) {
     return nodes;
 }
 
-Trace read(const std::string& folder, const Arguments& arguments) {
+Trace read(const std::string& folder, const AnalyzeArguments& arguments) {
     const bool compares = !arguments.other.empty();
     const Timeline some = compares ? Timeline::skip : Timeline::sample;
     Trace trace = read_trace(folder, arguments.html.empty() ? some : Timeline::read);
@@ -166,7 +166,7 @@ Trace read(const std::string& folder, const Arguments& arguments) {
     return trace;
 }
 
-void run_comparison(const Arguments& arguments) {
+void run_comparison(const AnalyzeArguments& arguments) {
     const Trace trace = read(arguments.folder, arguments);
     const Trace other = read(arguments.other, arguments);
     const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
@@ -187,7 +187,7 @@ std::string model_setting(const std::string& model) {
     return model.empty() || is_name ? model : std::filesystem::absolute(model).string();
 }
 
-void run(const Arguments& arguments) {
+void run(const AnalyzeArguments& arguments) {
     const Trace trace = read(arguments.folder, arguments);
     const std::vector<int> nodes = nodes_of(trace, arguments.ppn);
     const std::string wanted = arguments.model.empty() ? trace.model : arguments.model;
@@ -220,7 +220,7 @@ void run(const Arguments& arguments) {
 void add_analyze_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "analyze", "Say what a trace (NODEAWARE_TRACE) holds, and whether the library would help");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<AnalyzeArguments>();
     command->add_option("folder", arguments->folder, "The folder of the trace")->required();
     CLI::Option* const model = command->add_option(
         "--model", arguments->model,

@@ -11,7 +11,7 @@ namespace nodeaware::tool {
 
 namespace {
 
-struct Arguments {
+struct ExportArguments {
     std::string folder;
     std::string timeline; ///< a file to write; empty: none
     std::string matrix;   ///< likewise
@@ -19,7 +19,7 @@ struct Arguments {
     Between between = Between::ranks;
 };
 
-void run(const Arguments& arguments) {
+void run(const ExportArguments& arguments) {
     if (arguments.timeline.empty() && arguments.matrix.empty()) {
         throw CLI::RequiredError("--timeline or --matrix");
     }
@@ -45,7 +45,7 @@ void run(const Arguments& arguments) {
 void add_export_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "export", "Write what a trace (NODEAWARE_TRACE) holds as files for other programs");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ExportArguments>();
     command->add_option("folder", arguments->folder, "The folder of the trace")->required();
     command->add_option("--timeline", arguments->timeline,
                         "Write the calls of each rank to this file, in Chrome's trace format, "

@@ -23,7 +23,7 @@ std::string seconds_of(const ordered_json& values) {
     return text;
 }
 
-void print_rows(const ordered_json& rows, const char* what, const char* heading) {
+void print_both_rows(const ordered_json& rows, const char* what, const char* heading) {
     if (rows.empty()) { return; }
     // What may be long comes last.
     std::printf("\n%19s %21s %27s %23s  %s\n", "calls", "messages", "bytes", "seconds", heading);
@@ -74,9 +74,9 @@ void print_comparison(const ordered_json& report) {
         std::printf("%s\n", line.get<std::string>().c_str());
     }
     std::printf("\nBefore : after. Seconds are the mean of the ranks.\n");
-    print_rows(report["operations"], "operation", "Operations, between nodes");
-    print_rows(report["communicators"], "ranks", "Communicators of, between nodes");
-    print_rows(report["sites"], "site", "Places in the program, all that is sent");
+    print_both_rows(report["operations"], "operation", "Operations, between nodes");
+    print_both_rows(report["communicators"], "ranks", "Communicators of, between nodes");
+    print_both_rows(report["sites"], "site", "Places in the program, all that is sent");
     print_ways(report["ways"]);
 }
 
