@@ -64,6 +64,8 @@ struct Costs {
     DeviceCosts devices;
 
     const ProtocolCosts& of(uint64_t bytes) const { return of(bytes, protocols); }
+    const ProtocolCosts& eager() const { return protocols[protocols.size() - 2]; }
+    const ProtocolCosts& rendezvous() const { return protocols.back(); }
     /// The same of messages that go straight from device to device.
     const ProtocolCosts& of_devices(uint64_t bytes) const { return of(bytes, devices.protocols); }
 

@@ -1,6 +1,7 @@
 #include "strategies/forecast.hpp"
 
 #include "strategies/pair_cost.hpp"
+#include "strategies/relay.hpp"
 #include "strategies/schedule.hpp"
 
 #include <algorithm>
@@ -121,6 +122,34 @@ double seconds_of_all_pairs(const PairTraffic& pair, const Strategy* strategy,
     return cost.seconds();
 }
 
+/// What is relayed, if other nodes have as much for each other as this one has for them; and the
+/// rest, pair by pair.
+double relayed_seconds(const NodeTraffic& traffic, const Parameters& parameters) {
+    const auto& pairs = traffic.outgoing.empty() ? traffic.incoming : traffic.outgoing;
+    if (pairs.empty()) { return 0; }
+    const Topology& topology = *pairs.front().topology;
+    if (parameters.radix == 0) {
+        uint64_t bytes = 0;
+        for (const PairTraffic& pair : pairs) { bytes += pair.bytes(); }
+        const uint64_t bundle = bytes / static_cast<uint64_t>(topology.nodes() - 1);
+        Parameters chosen = parameters;
+        chosen.radix = std::max(1, best_radix(topology, bundle, parameters.costs));
+        return relayed_seconds(traffic, chosen);
+    }
+    const Relay relay(topology, parameters);
+    double sent = 0;
+    double received = 0;
+    const double rest = predicted_seconds(traffic, [&](const PairTraffic& pair) {
+        if (!relay.carries(pair)) { return forecast(pair, parameters.costs).front().seconds; }
+        (pair.source_node == traffic.node ? sent : received) += static_cast<double>(pair.bytes());
+        return 0.0;
+    });
+    if (!relay.is_used()) { return rest; }
+    return rest + relay_seconds(topology, relay.radix(), parameters.cuts_carriers,
+                                std::max(sent, received) / (topology.nodes() - 1),
+                                parameters.costs);
+}
+
 /// `bytes` between all ranks of the first two nodes.
 PairTraffic uniform_pair(const Topology& topology, uint64_t bytes) {
     PairTraffic pair{&topology, 0, 1, {}, {}};
@@ -169,6 +198,7 @@ double predicted_seconds(const NodeTraffic& traffic,
 
 double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
                          const Parameters& parameters) {
+    if (strategy != nullptr && strategy->relays()) { return relayed_seconds(traffic, parameters); }
     return predicted_seconds(traffic, [&](const PairTraffic& pair) {
         return seconds_of_all_pairs(pair, strategy, parameters);
     });
@@ -176,7 +206,16 @@ double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
 
 double predicted_uniform_seconds(const Topology& topology, uint64_t bytes, const Strategy* strategy,
                                  const Parameters& parameters) {
-    return seconds_of_all_pairs(uniform_pair(topology, bytes), strategy, parameters);
+    const PairTraffic pair = uniform_pair(topology, bytes);
+    if (strategy != nullptr && strategy->relays()) {
+        const Relay relay(topology, parameters);
+        const double bytes = relay.carries(pair) ? static_cast<double>(pair.bytes()) : 0;
+        const double rest = bytes > 0 ? 0 : seconds_of_all_pairs(pair, strategy, parameters);
+        if (!relay.is_used()) { return rest; }
+        return rest + relay_seconds(topology, relay.radix(), parameters.cuts_carriers, bytes,
+                                    parameters.costs);
+    }
+    return seconds_of_all_pairs(pair, strategy, parameters);
 }
 
 bool gathering_pays(const Topology& topology, uint64_t bytes, const Costs& costs) {

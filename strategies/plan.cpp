@@ -17,6 +17,7 @@ void Plan::append(const Segment& segment) {
 
 Plan Plan::with_pieces_up_to(uint64_t limit) const {
     Plan result;
+    result.is_relayed_ = is_relayed_;
     result.direct_ = direct_;
     std::vector<std::pair<size_t, Piece>> in_turn; // the parts of a piece are 0, 1, 2, ...
     for (const Piece& piece : pieces_) {

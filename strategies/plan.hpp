@@ -31,10 +31,14 @@ class Plan {
     /// destination.
     void send_directly(uint32_t message) { direct_.push_back(message); }
 
+    /// All of the pair goes by way of other nodes: see Relay.
+    void relay() { is_relayed_ = true; }
+
     /// Begins a piece from rank `sender` to rank `receiver`; the following append() calls fill it.
     void begin_piece(int sender, int receiver);
     void append(const Segment& segment);
 
+    bool is_relayed() const { return is_relayed_; }
     const std::vector<uint32_t>& direct() const { return direct_; }
     const std::vector<Piece>& pieces() const { return pieces_; }
     std::span<const Segment> segments_of(const Piece& piece) const {
@@ -46,6 +50,7 @@ class Plan {
     Plan with_pieces_up_to(uint64_t limit) const;
 
   private:
+    bool is_relayed_ = false;
     std::vector<uint32_t> direct_;
     std::vector<Piece> pieces_;
     std::vector<Segment> segments_;

@@ -2,6 +2,8 @@
 
 #include "strategies/device_copies.hpp"
 #include "strategies/piece_layout.hpp"
+#include "strategies/relay.hpp"
+#include "strategies/step_lists.hpp"
 
 #include <algorithm>
 #include <map>
@@ -14,15 +16,13 @@ namespace {
 
 constexpr uint64_t smallest_pair_share = 4 * slot_alignment;
 
-/// Arena of one operation: 3/8 for what leaves, 3/8 for what enters, the rest for messages that
-/// stay on the node.
-uint64_t wire_share(uint64_t arena_bytes) { return arena_bytes / 8 * 3; }
-
 /// Arena bytes that one node pair may use in one direction. Both nodes compute the same number, for
 /// it bounds the pieces that pass between them.
-uint64_t pair_share(const Topology& topology, uint64_t arena_bytes) {
+uint64_t pair_share(const Topology& topology, uint64_t arena_bytes, const Relay& relay) {
     const auto others = static_cast<uint64_t>(std::max(1, topology.nodes() - 1));
-    return wire_share(arena_bytes) / others / slot_alignment * slot_alignment;
+    const uint64_t all = wire_share(arena_bytes);
+    const uint64_t share = relay.is_used() ? all - Relay::share(all) : all;
+    return share / others / slot_alignment * slot_alignment;
 }
 
 /// Most pieces of a pair, in one direction, that are under way at a time.
@@ -35,32 +35,34 @@ class Compiler {
     Compiler(const Topology& topology, const Strategy& strategy, const Parameters& parameters,
              int rank)
         : topology_(topology), strategy_(strategy), parameters_(parameters), rank_(rank),
-          pair_share_(pair_share(topology, parameters.arena_bytes)) {}
+          relay_(strategy.relays() ? Relay(topology, parameters) : Relay()),
+          pair_share_(pair_share(topology, parameters.arena_bytes, relay_)) {}
 
     Schedule compile(const NodeTraffic& traffic) {
         packs_late_ = traffic.packs_late;
         copies_ = DeviceCopies(traffic, parameters_);
+        if (relay_.is_used()) { add_carriers(topology_, traffic, relay_, rank_, lists_); }
         for (const PairTraffic& pair : traffic.outgoing) { add_outgoing(pair); }
         for (const PairTraffic& pair : traffic.incoming) { add_incoming(pair); }
-        local_end_ = next_slot_ + parameters_.arena_bytes - 2 * wire_share(parameters_.arena_bytes);
+        local_end_ =
+            lists_.next_slot + parameters_.arena_bytes - 2 * wire_share(parameters_.arena_bytes);
         for (const LocalMessage& message : traffic.local) { add_local(message); }
-        schedule_.truncated = std::find(traffic.truncated.begin(), traffic.truncated.end(),
-                                        rank_) != traffic.truncated.end();
-        schedule_.arena_bytes = next_slot_;
+        lists_.schedule.truncated = std::find(traffic.truncated.begin(), traffic.truncated.end(),
+                                              rank_) != traffic.truncated.end();
+        lists_.schedule.arena_bytes = lists_.next_slot;
         // Receives first, so that what arrives finds them; then what others wait for.
-        for (auto* part : {&receives_, &sends_, &stages_, &rest_}) {
-            schedule_.steps.insert(schedule_.steps.end(), part->begin(), part->end());
+        for (auto* part :
+             {&lists_.receives, &lists_.passes, &lists_.sends, &lists_.stages, &lists_.rest}) {
+            lists_.schedule.steps.insert(lists_.schedule.steps.end(), part->begin(), part->end());
         }
         keep_in_order();
-        return std::move(schedule_);
+        return std::move(lists_.schedule);
     }
 
   private:
     Plan plan_of(const PairTraffic& pair) const {
         return cut_for_slots(strategy_.plan(pair, parameters_), pair_share_, parameters_.costs);
     }
-
-    int32_t new_counter() { return static_cast<int32_t>(schedule_.counters++); }
 
     /// What has happened in a slot so far, in an order that its counter enforces: bytes come (or
     /// are staged, then come), the piece leaves; or it comes, and its bytes leave.
@@ -74,12 +76,12 @@ class Compiler {
     /// `is_counted`: also what nothing comes behind.
     std::vector<SlotState> begin_slots(const Plan& plan, bool is_counted) {
         const Slots slots = slots_of(plan, pair_share_, slot_limit(topology_));
-        const uint64_t memory = std::exchange(next_slot_, next_slot_ + slots.bytes);
+        const uint64_t memory = std::exchange(lists_.next_slot, lists_.next_slot + slots.bytes);
         std::vector<SlotState> states(slots.count());
         for (size_t i = 0; i < states.size(); ++i) {
             states[i].begin = memory + slots.offsets[i];
             const bool is_used_again = i + states.size() < plan.pieces().size();
-            if (is_counted || is_used_again) { states[i].counter = new_counter(); }
+            if (is_counted || is_used_again) { states[i].counter = lists_.new_counter(); }
         }
         return states;
     }
@@ -102,7 +104,7 @@ class Compiler {
         }
         for (const SlotState& slot : slots) {
             if (slot.staged_until == 0) { continue; }
-            rest_.push_back(
+            lists_.rest.push_back(
                 {.action = Action::hold, .wait = slot.counter, .needed = slot.staged_until});
         }
     }
@@ -147,7 +149,7 @@ class Compiler {
             step.wait = slot.counter; // for all that is staged, and what is packed beside
             step.needed = slot.so_far;
             step.signal = slot.counter;
-            rest_.push_back(step);
+            lists_.rest.push_back(step);
         }
         slot.so_far += staged;
         if (stages) { slot.staged_until = slot.so_far; }
@@ -158,7 +160,7 @@ class Compiler {
                 step.needed = slot.so_far;
             }
             step.signal = slot.counter;
-            sends_.push_back(step);
+            lists_.sends.push_back(step);
         }
         ++slot.so_far;
     }
@@ -166,7 +168,7 @@ class Compiler {
     /// Of what this rank has; in a slot where others may be, up to `free_at`.
     void add_pack(Step step, const SlotState& slot, uint32_t free_at, bool is_in_prologue) {
         if (is_in_prologue) {
-            schedule_.prologue.push_back(step);
+            lists_.schedule.prologue.push_back(step);
             return;
         }
         step.signal = slot.counter;
@@ -174,7 +176,7 @@ class Compiler {
             step.wait = slot.counter;
             step.needed = free_at;
         }
-        (step.action == Action::stage ? stages_ : rest_).push_back(step);
+        (step.action == Action::stage ? lists_.stages : lists_.rest).push_back(step);
     }
 
     /// What another rank does with a staged segment.
@@ -192,13 +194,13 @@ class Compiler {
                   .arena = slot,
                   .fingerprint = fingerprint};
         if (layout.needs_table) {
-            step.first_table_entry = static_cast<uint32_t>(schedule_.tables.size());
+            step.first_table_entry = static_cast<uint32_t>(lists_.schedule.tables.size());
             step.table_entries = static_cast<uint32_t>(layout.positions.size());
-            schedule_.tables.insert(schedule_.tables.end(), layout.positions.begin(),
-                                    layout.positions.end());
+            lists_.schedule.tables.insert(lists_.schedule.tables.end(), layout.positions.begin(),
+                                          layout.positions.end());
         }
-        ++schedule_.node_messages_sent;
-        schedule_.node_bytes_sent += layout.bytes;
+        ++lists_.schedule.node_messages_sent;
+        lists_.schedule.node_bytes_sent += layout.bytes;
         return step;
     }
 
@@ -237,7 +239,7 @@ class Compiler {
                 step.wait = slot.counter;
                 step.needed = slot.so_far;
             }
-            receives_.push_back(step);
+            lists_.receives.push_back(step);
         }
         ++slot.so_far;
         slot.so_far += unpack_piece(incoming, piece, slot, is_used_again);
@@ -255,18 +257,18 @@ class Compiler {
                 const Message& message = incoming.pair.messages[block.first_message + m];
                 ++unpacked;
                 if (message.destination != rank_) { continue; }
-                rest_.push_back({.action = Action::unpack,
-                                 .peer = piece.sender,
-                                 .item = message.item,
-                                 .offset = segment.offset,
-                                 .bytes = segment.bytes,
-                                 .arena = position,
-                                 .piece = slot.begin,
-                                 .fingerprint = incoming.fingerprint,
-                                 .segment = number,
-                                 .wait = slot.counter,
-                                 .needed = slot.so_far,
-                                 .signal = is_used_again ? slot.counter : Step::none});
+                lists_.rest.push_back({.action = Action::unpack,
+                                       .peer = piece.sender,
+                                       .item = message.item,
+                                       .offset = segment.offset,
+                                       .bytes = segment.bytes,
+                                       .arena = position,
+                                       .piece = slot.begin,
+                                       .fingerprint = incoming.fingerprint,
+                                       .segment = number,
+                                       .wait = slot.counter,
+                                       .needed = slot.so_far,
+                                       .signal = is_used_again ? slot.counter : Step::none});
             }
             position += segment.bytes;
             ++number;
@@ -277,10 +279,14 @@ class Compiler {
     /// MPI matches pieces of two ranks in the order in which both begin them.
     void keep_in_order() {
         std::map<std::pair<Action, int>, int32_t> last;
-        for (size_t i = 0; i < schedule_.steps.size(); ++i) {
-            Step& step = schedule_.steps[i];
-            if (step.action != Action::send_piece && step.action != Action::receive_piece) {
-                continue;
+        for (size_t i = 0; i < lists_.schedule.steps.size(); ++i) {
+            Step& step = lists_.schedule.steps[i];
+            switch (step.action) {
+            case Action::send_piece:
+            case Action::receive_piece:
+            case Action::send_carrier:
+            case Action::receive_carrier: break;
+            default: continue;
             }
             const auto [before, is_first] = last.try_emplace({step.action, step.peer}, Step::none);
             step.after = before->second;
@@ -291,34 +297,34 @@ class Compiler {
     void add_local(const LocalMessage& message) {
         if (message.source == message.destination) {
             if (message.source != rank_) { return; }
-            rest_.push_back({.action = Action::copy,
-                             .item = message.source_item,
-                             .other_item = message.destination_item,
-                             .bytes = message.bytes});
+            lists_.rest.push_back({.action = Action::copy,
+                                   .item = message.source_item,
+                                   .other_item = message.destination_item,
+                                   .bytes = message.bytes});
             return;
         }
         const auto key = std::tuple(message.source, message.memory, message.bytes);
         auto slot = local_slots_.find(key);
         if (slot == local_slots_.end()) {
             if (message.bytes > parameters_.local_direct_bytes ||
-                next_slot_ + aligned_slot(message.bytes) > local_end_) {
+                lists_.next_slot + aligned_slot(message.bytes) > local_end_) {
                 add_local_direct(message);
                 return;
             }
-            slot = local_slots_.emplace(key, next_slot_).first;
-            next_slot_ += aligned_slot(message.bytes);
+            slot = local_slots_.emplace(key, lists_.next_slot).first;
+            lists_.next_slot += aligned_slot(message.bytes);
             if (message.source == rank_) {
-                schedule_.prologue.push_back({.action = Action::pack,
-                                              .item = message.source_item,
-                                              .bytes = message.bytes,
-                                              .arena = slot->second});
+                lists_.schedule.prologue.push_back({.action = Action::pack,
+                                                    .item = message.source_item,
+                                                    .bytes = message.bytes,
+                                                    .arena = slot->second});
             }
         }
         if (message.destination == rank_) {
-            rest_.push_back({.action = Action::unpack,
-                             .item = message.destination_item,
-                             .bytes = message.bytes,
-                             .arena = slot->second});
+            lists_.rest.push_back({.action = Action::unpack,
+                                   .item = message.destination_item,
+                                   .bytes = message.bytes,
+                                   .arena = slot->second});
         }
     }
 
@@ -332,16 +338,16 @@ class Compiler {
     }
 
     void send_direct(int destination, uint32_t item, uint64_t bytes, bool crosses_nodes) {
-        sends_.push_back(
+        lists_.sends.push_back(
             {.action = Action::send_direct, .peer = destination, .item = item, .bytes = bytes});
         if (crosses_nodes) {
-            ++schedule_.node_messages_sent;
-            schedule_.node_bytes_sent += bytes;
+            ++lists_.schedule.node_messages_sent;
+            lists_.schedule.node_bytes_sent += bytes;
         }
     }
 
     void receive_direct(int source, uint32_t item, uint64_t bytes) {
-        receives_.push_back(
+        lists_.receives.push_back(
             {.action = Action::receive_direct, .peer = source, .item = item, .bytes = bytes});
     }
 
@@ -349,15 +355,11 @@ class Compiler {
     const Strategy& strategy_;
     const Parameters& parameters_;
     const int rank_;
+    const Relay relay_;
     const uint64_t pair_share_;
     bool packs_late_ = false;
     DeviceCopies copies_;
-    Schedule schedule_;
-    std::vector<Step> receives_;
-    std::vector<Step> sends_;
-    std::vector<Step> stages_; ///< others wait for them
-    std::vector<Step> rest_;
-    uint64_t next_slot_ = 0;
+    StepLists lists_;
     uint64_t local_end_ = 0;
     std::map<std::tuple<int, uint32_t, uint64_t>, uint64_t> local_slots_;
 };
@@ -366,7 +368,7 @@ class Compiler {
 
 uint32_t counter_limit(const Topology& topology) {
     const auto others = static_cast<uint32_t>(std::max(1, topology.nodes() - 1));
-    return others * 2 * slot_limit(topology);
+    return others * 2 * (slot_limit(topology) + 1) + 1; // and of carriers
 }
 
 uint64_t smallest_arena(const Topology& topology) {

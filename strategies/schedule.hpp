@@ -1,5 +1,6 @@
 #pragma once
 
+#include "strategies/carrier.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/traffic.hpp"
 
@@ -20,32 +21,52 @@ enum class Action : uint8_t {
     receive_direct, ///< incoming `item` from rank `peer`
     stage,          ///< bytes of outgoing `item` into the rank's slab
     fetch,          ///< bytes of rank `peer`'s slab into the arena
-    hold,           ///< nothing: the slab is in use until the step may start
+    hold,           ///< nothing, but when the step may start: so long is a slab in use, for example
+    open,           ///< begins a carrier, with the table of what the node itself has for others
+    pass_on,        ///< bundles of a carrier that has come into one that leaves
+    send_carrier,   ///< part `segment` of a carrier to rank `peer`, if there is one
+    receive_carrier, ///< likewise from rank `peer`
+    unpack_carried,  ///< bytes of a bundle that has come into incoming `item`
+    check_carried,   ///< bundles of nodes from which nobody here expects anything
 };
 
 struct Step {
     static constexpr int32_t none = -1;
     static constexpr uint64_t no_piece = ~uint64_t{0};
     static constexpr uint32_t not_listed = ~uint32_t{0}; ///< position of a step of the prologue
+    static constexpr uint32_t wakes_nobody = ~uint32_t{0};
 
     Action action = Action::copy;
     int32_t peer = none; ///< the rank at the other end; unpack: that sent the piece; fetch: owner
     uint32_t item = 0;
     uint32_t other_item = 0; ///< copy: the incoming item
     uint64_t offset = 0;     ///< pack, unpack: where within the message
-    uint64_t bytes = 0;      ///< payload; for receive_piece what is expected
-    uint64_t arena = 0; ///< offset in the arena: of the payload for pack, of the header for pieces
-    uint64_t slab = 0;  ///< stage, fetch: offset in the slab
-    uint64_t piece =
-        no_piece; ///< unpack: offset of the piece's header, or no_piece for on-node messages
-    uint64_t fingerprint = 0; ///< pieces and their unpacking: of the pair's traffic
-    uint32_t segment = 0;     ///< unpack: position in the piece, for pieces that carry a table
-    uint32_t first_table_entry = 0; ///< send_piece: table to send along, see PieceHeader
+    /// Payload; receive_piece: what is expected; open: of the carrier; pass_on, receive_carrier:
+    /// what there is room for.
+    uint64_t bytes = 0;
+    /// Offset in the arena: of the payload for pack, of the header for pieces and carriers;
+    /// pass_on: of the carrier that leaves.
+    uint64_t arena = 0;
+    uint64_t slab = 0; ///< stage, fetch: offset in the slab
+    /// unpack: offset of the piece's header, or no_piece for on-node messages; pass_on,
+    /// unpack_carried, check_carried: of the carrier that has come.
+    uint64_t piece = no_piece;
+    uint64_t within = 0;      ///< unpack_carried: offset in the bundle
+    uint64_t fingerprint = 0; ///< pieces, bundles and their unpacking: of the pair's traffic
+    /// unpack, unpack_carried: position in the piece or carrier, where it has a table;
+    /// send_carrier, receive_carrier: number of the part.
+    uint32_t segment = 0;
+    /// send_piece: table to send along, see PieceHeader; open: in Schedule::opened; pass_on and
+    /// check_carried (whose ranks stand for the nodes): in Schedule::passed; send_carrier,
+    /// receive_carrier: how many bundles it has.
+    uint32_t first_table_entry = 0;
     uint32_t table_entries = 0;
     int32_t wait = none; ///< counter that must have reached `needed` before the step may start
     uint32_t needed = 0;
     int32_t signal = none; ///< counter to increment when the step is done
-    int32_t after = none;  ///< a step of the list that must have begun before
+    /// Others need not be woken before that counter is there; 0: every time.
+    uint32_t wakes_at = 0;
+    int32_t after = none; ///< a step of the list that must have begun before
 };
 
 /// Bytes of a piece: MPI counts are int.
@@ -66,11 +87,14 @@ struct PieceHeader {
 /// rule: pieces to the same peer leave in the order of the list (`after`), as do direct messages,
 /// and receives are posted likewise.
 struct Schedule {
-    /// Pack only, without waiting. Where a rank has to wait for what it packs, what leaves the node
-    /// is packed by steps, so that what is there first leaves first.
+    /// Pack and open only, without waiting. Where a rank has to wait for what it packs, what leaves
+    /// the node is packed by steps, so that what is there first leaves first.
     std::vector<Step> prologue;
     std::vector<Step> steps;
     std::vector<uint64_t> tables;
+    std::vector<CarrierEntry> opened;
+    std::vector<PassedEntry> passed;
+    carriers::Cut cut;        ///< of carriers; at least their table is in the first part
     uint64_t arena_bytes = 0; ///< used by this node, the same number on all its ranks
     uint32_t counters = 0;    ///< likewise
     bool truncated = false;   ///< an on-node message to this rank does not match what it expects
@@ -82,6 +106,10 @@ struct Schedule {
 
 /// Most counters that a schedule on this topology can need.
 uint32_t counter_limit(const Topology& topology);
+
+/// Arena bytes of one operation for what leaves the node, and as many for what enters it; the rest
+/// is for messages that stay on the node.
+constexpr uint64_t wire_share(uint64_t arena_bytes) { return arena_bytes / 8 * 3; }
 
 /// Smallest Parameters::arena_bytes with which every exchange on this topology can run.
 uint64_t smallest_arena(const Topology& topology);

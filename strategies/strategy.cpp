@@ -12,6 +12,8 @@ const std::vector<Strategy>& strategies() {
     return list;
 }
 
+bool Strategy::relays() const { return plan == plan_radix; }
+
 const Strategy* find_strategy(std::string_view name) {
     const auto& list = strategies();
     const auto found = std::find_if(

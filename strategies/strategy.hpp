@@ -30,6 +30,11 @@ struct Parameters {
     DeviceCopy device_copy = DeviceCopy::md;
     /// dd: most memory that a rank takes of a device for it (bytes).
     uint64_t device_slab_bytes = 0;
+    /// `radix`: base of the digits by which nodes relay what they have for each other; below 2:
+    /// they do not. Predictions take 0 for what is best for the traffic.
+    int radix = 2;
+    /// `radix`: what MPI does not send at once is cut, where that is thought faster.
+    bool cuts_carriers = true;
 };
 
 /// One way to move the traffic of a node pair. Pure: the plan depends on the arguments alone, and
@@ -38,6 +43,9 @@ struct Strategy {
     std::string_view name;
     std::string_view doc;
     Plan (*plan)(const PairTraffic& pair, const Parameters& parameters);
+
+    /// Nodes relay what others have for each other, and all of them take part.
+    bool relays() const;
 };
 
 #define STRATEGY(name, doc) Plan plan_##name(const PairTraffic& pair, const Parameters& parameters);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 namespace nodeaware::tuning {
 
@@ -25,6 +27,17 @@ Learner::Learner(const std::vector<std::string_view>& names, size_t initial) : b
         candidates_.emplace_back();
         candidates_.back().name = name;
     }
+}
+
+void Learner::set_kinds(std::span<const int> kinds) {
+    for (size_t i = 0; i < candidates_.size(); ++i) { candidates_[i].kind = kinds[i]; }
+}
+
+void Learner::change(size_t candidate, bool is_possible) {
+    Candidate& changed = candidates_[candidate];
+    changed.is_possible = is_possible;
+    changed.measured.reset();
+    changed.times.clear();
 }
 
 size_t Learner::choice() const { return measures() ? plan_[next_measurement_] : best_; }
@@ -74,11 +87,30 @@ void Learner::take_in(std::span<const double> maxima) {
         candidate.times.clear();
         maxima = maxima.subspan(1 + rounds);
     }
+    find_repeated();
+}
+
+/// Where the model sees no difference, no time is spent on it.
+void Learner::find_repeated() {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+        Candidate& candidate = candidates_[i];
+        candidate.is_repeated = false;
+        for (size_t before = 0; before < i && candidate.kind >= 0; ++before) {
+            const Candidate& other = candidates_[before];
+            candidate.is_repeated =
+                candidate.is_repeated ||
+                (other.kind == candidate.kind && other.is_possible && !candidate.measured &&
+                 i != best_ && other.agreed_prediction == candidate.agreed_prediction);
+        }
+    }
 }
 
 /// What a call is expected to take: as measured; else as predicted, corrected by how far the
 /// prediction for the best candidate is off.
 double Learner::expected(const Candidate& candidate) const {
+    if (!candidate.is_possible || candidate.is_repeated) {
+        return std::numeric_limits<double>::infinity();
+    }
     if (candidate.measured) { return *candidate.measured; }
     const Candidate& best = candidates_[best_];
     const double off =
@@ -143,9 +175,11 @@ void Learner::agree(std::span<const double> maxima) {
 
 void Learner::begin_again(size_t initial) {
     for (Candidate& candidate : candidates_) {
-        const std::string_view name = candidate.name;
-        candidate = {};
-        candidate.name = name;
+        Candidate fresh;
+        fresh.name = candidate.name;
+        fresh.kind = candidate.kind;
+        fresh.is_possible = candidate.is_possible;
+        candidate = std::move(fresh);
     }
     best_ = initial;
     plan_.clear();
@@ -161,6 +195,10 @@ std::string Learner::explain() const {
         const Candidate& candidate = candidates_[i];
         text += text.empty() ? "" : "; ";
         text += std::string(candidate.name) + ": ";
+        if (!candidate.is_possible && i != best_) {
+            text += "not possible";
+            continue;
+        }
         if (candidate.agreed_prediction > 0) {
             text += "predicted " + text_of(candidate.agreed_prediction) + ", ";
         }

@@ -31,6 +31,13 @@ class Learner {
     /// `initial`: the candidate that calls go by before anything is agreed.
     Learner(const std::vector<std::string_view>& names, size_t initial);
 
+    /// Candidates with one number are forms of the same; those for which the same is predicted are
+    /// one. To be called before the first call, with a number for each.
+    void set_kinds(std::span<const int> kinds);
+    /// To be called on all ranks alike: it is another from now on, of which nothing is known yet;
+    /// or it is not possible.
+    void change(size_t candidate, bool is_possible);
+
     /// To be called at the begin of each call, before anything else.
     void begin_call() { ++calls_; }
     /// In this call, and before it goes anywhere, the ranks have to agree.
@@ -65,6 +72,7 @@ class Learner {
     void set_predictions(std::span<const double> seconds);
 
     size_t best() const { return best_; }
+    bool is_settled() const { return next_agreement_ == never; }
     /// Seconds of a call by it; nothing: not measured.
     std::optional<double> best_measured() const { return candidates_[best_].measured; }
     /// Seconds that measured calls took beyond those of the best candidate, and that it took to
@@ -82,9 +90,13 @@ class Learner {
         std::optional<double> measured; ///< agreed
         int agreements_ago = 0;         ///< since it was measured
         std::vector<double> times;      ///< of this rank, since the last agreement
+        int kind = -1;                  ///< negative: of no other
+        bool is_possible = true;
+        bool is_repeated = false; ///< what is another form of is in the list before
     };
 
     void take_in(std::span<const double> maxima);
+    void find_repeated();
     void choose_best();
     void plan_measurements();
     double expected(const Candidate& candidate) const;

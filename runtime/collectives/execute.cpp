@@ -41,7 +41,7 @@ int forget_the_past(MpiTransport& transport, const Topology& topology, uint32_t 
     constexpr uint32_t past_operations = 4;
     int node = -1;
     for (uint32_t past = 1; past <= past_operations; ++past) {
-        for (const auto kind : {tags::Kind::piece, tags::Kind::direct}) {
+        for (const auto kind : {tags::Kind::piece, tags::Kind::direct, tags::Kind::carrier}) {
             for (int i = 0; i < most_strays; ++i) {
                 const int source = transport.discard_stray(tags::of(kind, operation - past),
                                                            [](int) { return false; });
@@ -57,7 +57,8 @@ int forget_the_past(MpiTransport& transport, const Topology& topology, uint32_t 
 void look_for_mismatch(MpiTransport& transport, const Execution<MpiTransport>& execution,
                        uint32_t operation) {
     const std::pair<tags::Kind, Action> kinds[] = {{tags::Kind::piece, Action::receive_piece},
-                                                   {tags::Kind::direct, Action::receive_direct}};
+                                                   {tags::Kind::direct, Action::receive_direct},
+                                                   {tags::Kind::carrier, Action::receive_carrier}};
     for (const auto& [kind, action] : kinds) {
         for (int i = 0; i < most_strays; ++i) {
             const int source =
@@ -111,11 +112,11 @@ Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
     const auto pack = [&](const Schedule& schedule) {
         Execution<MpiTransport>::run_prologue(schedule, transport);
     };
-    const auto result = inner.agreement().agree(operation,
-                                                {exchange.traffic, *selected.strategy,
-                                                 inner.parameters(selected.memory),
-                                                 exchange.sharing, selected.candidates()},
-                                                pack);
+    const auto result =
+        inner.agreement().agree(operation,
+                                {exchange.traffic, *selected.strategy, *selected.parameters,
+                                 exchange.sharing, selected.candidates},
+                                pack);
     transport.use_slabs(*result.slabs);
     selected.learn_predictions(result.predictions);
     record.built = result.built;
@@ -131,11 +132,9 @@ bool begin(Execution<MpiTransport>& execution, InnerCommunicator& inner, bool ow
     return done;
 }
 
-void run_to_end(const Agreement::Result& agreed, MpiTransport& transport, InnerCommunicator& inner,
-                uint32_t operation) {
+void run_to_end(Execution<MpiTransport>& execution, const Agreement::Result& agreed,
+                MpiTransport& transport, InnerCommunicator& inner, uint32_t operation) {
     Waiter& waiter = inner.waiter();
-    Execution<MpiTransport> execution(*agreed.schedule, transport, operation,
-                                      waiter.is_oversubscribed());
     if (begin(execution, inner, agreed.owes_bell)) { return; }
     const Watch watch(waiter, [&] {
         look_for_mismatch(transport, execution, operation);
@@ -177,10 +176,12 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
     inner.arena().reset_counters(operation + 1, inner.used_counters(operation + 1));
     const Schedule& schedule = *agreed.schedule;
     inner.used_counters(operation) = schedule.counters;
-    run_to_end(agreed, transport, inner, operation);
+    Execution<MpiTransport> execution(schedule, transport, operation,
+                                      inner.waiter().is_oversubscribed());
+    run_to_end(execution, agreed, transport, inner, operation);
     receive_what_still_comes(inner, memory, operation);
-    record.sent_messages = schedule.node_messages_sent;
-    record.sent_bytes = schedule.node_bytes_sent;
+    record.sent_messages = schedule.node_messages_sent + execution.carried_messages();
+    record.sent_bytes = schedule.node_bytes_sent + execution.carried_bytes();
     return schedule.truncated ? MPI_ERR_TRUNCATE : transport.error();
 }
 
@@ -195,7 +196,7 @@ int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const S
         const CompletionErrorsReturn errors_return;
         CopiedTogether small(exchange);
         exchange.traffic.packs_late = are_on_device(exchange.outgoing);
-        share_device(exchange, inner.parameters(selected.memory));
+        share_device(exchange, *selected.parameters);
         code = move(inner, exchange, selected, record);
         if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
     } catch (const MpiError& error) {

@@ -24,7 +24,7 @@ struct FinishedStep {
 ///
 ///     std::byte* arena();                           memory shared by the ranks of the node
 ///     uint32_t counter(int32_t);                    with acquire order
-///     void signal(int32_t);                         increments with release order
+///     void signal(int32_t, wakes_at);               increments with release order; as of Step
 ///     bool pack(item, offset, bytes, std::byte* to, step);      false: poll() tells the end
 ///     bool unpack(item, offset, bytes, const std::byte* from, step);
 ///     bool copy(item, other_item, bytes, step);     outgoing to incoming
@@ -33,6 +33,8 @@ struct FinishedStep {
 ///     void settle();                                waits until what was packed is there
 ///     void send(peer, const std::byte*, bytes, step);     begin; poll() tells the end
 ///     void receive(peer, std::byte*, capacity, step);
+///     void send_carrier(peer, const std::byte*, bytes, step);      among themselves as pieces are
+///     void receive_carrier(peer, std::byte*, capacity, step);
 ///     void send_item(peer, item, step);
 ///     void receive_item(peer, item, step);
 ///     std::span<const FinishedStep> poll();
@@ -50,6 +52,13 @@ template <class Transport> class Execution {
     /// progress() is called.
     static void run_prologue(const Schedule& schedule, Transport& transport) {
         for (const Step& step : schedule.prologue) {
+            if (step.action == Action::open) {
+                carriers::open(
+                    transport.arena() + step.arena,
+                    std::span(schedule.opened).subspan(step.first_table_entry, step.table_entries),
+                    step.bytes);
+                continue;
+            }
             transport.pack(step.item, step.offset, step.bytes, transport.arena() + step.arena,
                            Step::not_listed);
         }
@@ -63,7 +72,9 @@ template <class Transport> class Execution {
             if (sends_first_) {
                 ++advances_; // even without a send: the rest has not been looked at
                 begin_what_can([](const Step& step) {
-                    return step.action == Action::send_piece || step.action == Action::send_direct;
+                    return step.action == Action::send_piece ||
+                           step.action == Action::send_direct ||
+                           step.action == Action::send_carrier;
                 });
                 return pending_.empty() && under_way_ == 0;
             }
@@ -80,6 +91,9 @@ template <class Transport> class Execution {
     uint64_t advances() const { return advances_; }
     /// Steps that have begun and not ended.
     uint32_t under_way() const { return under_way_; }
+    /// Of carriers that have begun to leave: how long they are only that tells.
+    uint64_t carried_messages() const { return carried_messages_; }
+    uint64_t carried_bytes() const { return carried_bytes_; }
 
     /// True if a receive of this kind from that rank has yet to begin.
     bool will_receive(Action kind, int peer) const {
@@ -140,21 +154,38 @@ template <class Transport> class Execution {
             return transport_.stage(step.item, step.offset, step.bytes, step.slab, index);
         case Action::fetch:
             return transport_.fetch(step.peer, step.slab, step.bytes, memory, index);
-        case Action::hold: return true;
+        case Action::hold:
+        case Action::open: return true; // the latter is of the prologue
+        case Action::pass_on:
+            carriers::pass_on(
+                transport_.arena() + step.piece, memory,
+                std::span(schedule_.passed).subspan(step.first_table_entry, step.table_entries),
+                step.bytes);
+            return true;
+        case Action::send_carrier: return send_carrier(step, index, memory);
+        case Action::receive_carrier: return receive_carrier(step, index, memory);
+        case Action::unpack_carried: return unpack_carried(step, index);
+        case Action::check_carried: return check_carried(step);
         }
         return false;
     }
 
     void done(const Step& step) {
-        if (step.signal != Step::none) { transport_.signal(step.signal); }
+        if (step.signal != Step::none) { transport_.signal(step.signal, step.wakes_at); }
     }
 
     void finish(const FinishedStep& finished) {
         const Step& step = schedule_.steps[finished.step];
+        if (finished.failed && step.action == Action::send_carrier &&
+            sends_nothing(finished.step)) {
+            return;
+        }
         --under_way_;
         ++advances_;
         if (step.action == Action::receive_piece) {
             check_piece(step, finished);
+        } else if (step.action == Action::receive_carrier) {
+            check_carrier(step, finished);
         } else if (finished.failed || is_empty(step, finished)) {
             transport_.mismatch(step.peer);
         }
@@ -164,6 +195,17 @@ template <class Transport> class Execution {
     /// Of a rank that had no memory for the message.
     static bool is_empty(const Step& step, const FinishedStep& finished) {
         return step.action == Action::receive_direct && finished.bytes == 0;
+    }
+
+    /// A carrier that could not be sent: the node that waits for it learns that there is nothing to
+    /// wait for, and all that it passes things on to. Tried once.
+    bool sends_nothing(uint32_t index) {
+        if (std::find(unsent_.begin(), unsent_.end(), index) != unsent_.end()) { return false; }
+        unsent_.push_back(index);
+        ++advances_;
+        const Step& step = schedule_.steps[index];
+        transport_.send_carrier(step.peer, transport_.arena() + step.arena, 0, index);
+        return true;
     }
 
     void write_header(const Step& step, std::byte* memory) {
@@ -213,6 +255,74 @@ template <class Transport> class Execution {
         return transport_.unpack(step.item, step.offset, step.bytes, from, index);
     }
 
+    carriers::Part part_of(const Step& step, const std::byte* carrier) const {
+        const carriers::Cut cut = schedule_.cut.with_table_of(step.table_entries);
+        return cut.part(carriers::header_of(carrier).bytes, step.segment);
+    }
+
+    bool send_carrier(const Step& step, uint32_t index, std::byte* carrier) {
+        if (step.segment == 0) {
+            CarrierHeader header = carriers::header_of(carrier);
+            header.call = call_;
+            carriers::set_header(carrier, header);
+        }
+        const carriers::Part part = part_of(step, carrier);
+        if (part.is_empty()) { return true; }
+        transport_.send_carrier(step.peer, carrier + part.begin, part.bytes(), index);
+        ++carried_messages_;
+        carried_bytes_ += part.bytes();
+        return false;
+    }
+
+    bool receive_carrier(const Step& step, uint32_t index, std::byte* carrier) {
+        if (step.segment == 0) {
+            transport_.receive_carrier(step.peer, carrier, step.bytes, index);
+            return false;
+        }
+        const carriers::Part part = part_of(step, carrier);
+        if (part.is_empty()) { return true; }
+        transport_.receive_carrier(step.peer, carrier + part.begin, part.bytes(), index);
+        return false;
+    }
+
+    /// Where a carrier did not come, those that it had something for are told.
+    void check_carrier(const Step& step, const FinishedStep& finished) {
+        std::byte* const carrier = transport_.arena() + step.arena;
+        const bool has_come =
+            !finished.failed && (step.segment > 0 || finished.bytes >= sizeof(CarrierHeader));
+        if (has_come && carriers::is_sound(carrier, step.table_entries, step.bytes) &&
+            carriers::header_of(carrier).call == call_ &&
+            finished.bytes == part_of(step, carrier).bytes()) {
+            return;
+        }
+        carriers::spoil(carrier, step.table_entries);
+        transport_.mismatch(step.peer);
+    }
+
+    bool unpack_carried(const Step& step, uint32_t index) {
+        const std::byte* const carrier = transport_.arena() + step.piece;
+        const CarrierEntry entry = carriers::entry_of(carrier, step.segment);
+        if (entry.fingerprint != step.fingerprint || entry.bytes < step.within + step.bytes) {
+            transport_.mismatch(step.peer);
+            return true;
+        }
+        return transport_.unpack(step.item, 0, step.bytes, carrier + entry.offset + step.within,
+                                 index);
+    }
+
+    /// Something may have come, if counts do not match. What was lost is nobody's loss here.
+    bool check_carried(const Step& step) {
+        const std::byte* const carrier = transport_.arena() + step.piece;
+        for (const PassedEntry& nobodys :
+             std::span(schedule_.passed).subspan(step.first_table_entry, step.table_entries)) {
+            const uint64_t found = carriers::entry_of(carrier, nobodys.from).fingerprint;
+            if (found != 0 && found != carriers::lost) {
+                transport_.mismatch(static_cast<int>(nobodys.to));
+            }
+        }
+        return true;
+    }
+
     const Schedule& schedule_;
     Transport& transport_;
     const uint32_t call_;
@@ -222,6 +332,9 @@ template <class Transport> class Execution {
     std::vector<bool> has_begun_; ///< by step
     uint32_t under_way_ = 0;
     uint64_t advances_ = 0;
+    std::vector<uint32_t> unsent_; ///< carriers
+    uint64_t carried_messages_ = 0;
+    uint64_t carried_bytes_ = 0;
 };
 
 } // namespace nodeaware

@@ -60,7 +60,10 @@ void MpiTransport::cancel_given_up() {
     if (now == seen_given_up_) { return; }
     seen_given_up_ = now;
     for (size_t i = 0; i < requests_.size(); ++i) {
-        if (pending_[i].source < 0 || !is_given_up(pending_[i].source)) { continue; }
+        const Pending& pending = pending_[i];
+        if (pending.source < 0 || pending.comes_anyway || !is_given_up(pending.source)) {
+            continue;
+        }
         fail(MPI_ERR_TRUNCATE);
         guarded([&] { MPI_CALL(Cancel, &requests_[i]); });
     }
@@ -91,6 +94,20 @@ void MpiTransport::receive(int peer, std::byte* to, uint64_t capacity, uint32_t 
                                        : mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, source,
                                                    tag, comm_, &request);
     begun(code, request, {step, peer});
+}
+
+void MpiTransport::send_carrier(int peer, const std::byte* data, uint64_t bytes, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        mpi.Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, tags_.carrier, comm_, &request);
+    begun(code, request, {step, -1});
+}
+
+void MpiTransport::receive_carrier(int peer, std::byte* to, uint64_t capacity, uint32_t step) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        mpi.Irecv(to, static_cast<int>(capacity), MPI_BYTE, peer, tags_.carrier, comm_, &request);
+    begun(code, request, {step, peer, true});
 }
 
 FinishedStep MpiTransport::finished_step(const Pending& pending, const MPI_Status& status,

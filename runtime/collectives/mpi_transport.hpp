@@ -31,7 +31,7 @@ class MpiTransport {
 
     std::byte* arena() { return memory_.data(); }
     uint32_t counter(int32_t number) const { return memory_.counter(number); }
-    void signal(int32_t number) { memory_.signal(number); }
+    void signal(int32_t number, uint32_t wakes_at) { memory_.signal(number, wakes_at); }
 
     bool pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to, uint32_t step);
     bool unpack(uint32_t item, uint64_t offset, uint64_t bytes, const std::byte* from,
@@ -49,6 +49,8 @@ class MpiTransport {
 
     void send(int peer, const std::byte* data, uint64_t bytes, uint32_t step);
     void receive(int peer, std::byte* to, uint64_t capacity, uint32_t step);
+    void send_carrier(int peer, const std::byte* data, uint64_t bytes, uint32_t step);
+    void receive_carrier(int peer, std::byte* to, uint64_t capacity, uint32_t step);
     void send_item(int peer, uint32_t item, uint32_t step);
     void receive_item(int peer, uint32_t item, uint32_t step);
     std::span<const FinishedStep> poll();
@@ -85,6 +87,8 @@ class MpiTransport {
     struct Pending {
         uint32_t step;
         int source; ///< of a receive, else -1
+        /// Carriers come from every node, also where nothing else is expected from it any more.
+        bool comes_anyway = false;
     };
     /// Bytes from or to the memory of a device, on their way: of a message, where this MPI does not
     /// know such memory, or from one memory of this rank to another.

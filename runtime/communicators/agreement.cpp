@@ -13,7 +13,7 @@ namespace {
 
 /// Schedules kept for a communicator. An application with more patterns than this in turn builds
 /// schedules anew.
-constexpr size_t most_entries = 16;
+constexpr size_t most_entries = 24;
 
 template <class List> void drop_least_used(List& list, auto last_use) {
     if (list.size() < most_entries) { return; }
@@ -153,8 +153,9 @@ Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& par
     if (are_shared) { slabs = share_slabs(operation, part.traffic, traffic); }
     drop_least_used(entries_, [](const auto& entry) { return entry->last_use; });
     std::vector<double> predictions;
-    for (const Strategy* candidate : part.candidates) {
-        predictions.push_back(predicted_seconds(traffic, candidate, part.parameters));
+    for (const CandidateWay& way : part.candidates) {
+        predictions.push_back(
+            way.is_possible ? predicted_seconds(traffic, way.strategy, *way.parameters) : 0);
     }
     entries_.push_back(std::make_unique<Entry>(
         Entry{next_entry_, std::move(numbers),

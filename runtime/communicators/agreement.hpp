@@ -21,14 +21,20 @@ class Agreement {
         : topology_(topology), rank_(rank), node_(topology.node_of(rank)),
           local_(static_cast<size_t>(topology.local_of(rank))), arena_(arena), waiter_(waiter) {}
 
+    struct CandidateWay {
+        const Strategy* strategy; ///< nullptr: native
+        const Parameters* parameters;
+        bool is_possible;
+    };
+
     /// What this rank brings to an operation.
     struct Part {
         const RankTraffic& traffic;
         const Strategy& strategy;
         const Parameters& parameters; ///< must outlive this: others make another schedule
         Sharing sharing;
-        /// Strategies whose times are to be predicted when a schedule is built (nullptr: native).
-        std::span<const Strategy* const> candidates;
+        /// Of which the times are to be predicted when a schedule is built.
+        std::span<const CandidateWay> candidates;
     };
     using Slabs = std::vector<uint64_t>; ///< ids, by local rank
 

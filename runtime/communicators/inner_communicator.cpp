@@ -5,6 +5,7 @@
 #include "runtime/memory/local_group.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/requests/library.hpp"
+#include "strategies/relay.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +22,11 @@ std::atomic<bool> has_begun_one{false};
 std::array<Parameters, call_memories> parameters_of(const World& world, const Topology& topology) {
     Parameters host = world.options.parameters;
     host.arena_bytes = std::max(host.arena_bytes, smallest_arena(topology));
+    if (world.options.radix > 0) {
+        host.radix = world.options.radix;
+    } else {
+        host.radix = best_radix(topology, 0, host.costs);
+    }
     std::array<Parameters, call_memories> all = {host, host, host};
     all[1].costs = host.costs.with_devices(true);
     all[2].costs = host.costs.with_devices(false);
@@ -100,6 +106,16 @@ InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vect
     waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed,
                                        library == nullptr ? nullptr : &library->progress);
     agreement_ = std::make_unique<Agreement>(topology_, rank_, arena_, *waiter_);
+}
+
+const Parameters& InnerCommunicator::parameters(CallMemory memory, int radix, bool cuts_carriers) {
+    const Parameters& usual = parameters(memory);
+    if (usual.radix == radix && usual.cuts_carriers == cuts_carriers) { return usual; }
+    const auto known =
+        relaying_parameters_.try_emplace({memory, radix, cuts_carriers}, usual).first;
+    known->second.radix = radix;
+    known->second.cuts_carriers = cuts_carriers;
+    return known->second;
 }
 
 bool InnerCommunicator::create_arena() {

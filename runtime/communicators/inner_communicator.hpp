@@ -7,8 +7,10 @@
 #include "runtime/memory/call_memory.hpp"
 
 #include <array>
+#include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 namespace nodeaware {
 
@@ -50,6 +52,8 @@ class InnerCommunicator {
     const Parameters& parameters(CallMemory memory = CallMemory::host) const {
         return parameters_.at(static_cast<size_t>(memory));
     }
+    /// The same where nodes relay with that radix, and carriers are cut or not; for as long.
+    const Parameters& parameters(CallMemory memory, int radix, bool cuts_carriers);
     /// A rank had a driver of devices when this was made; all ranks know the same.
     bool may_have_devices() const { return may_have_devices_; }
     NodeArena& arena() { return arena_; }
@@ -90,6 +94,7 @@ class InnerCommunicator {
     int rank_ = 0;
     Topology topology_;
     std::array<Parameters, call_memories> parameters_;
+    std::map<std::tuple<CallMemory, int, bool>, Parameters> relaying_parameters_;
     NodeArena arena_;
     device::PinnedMemory pinned_;
     std::unique_ptr<Waiter> waiter_;

@@ -66,7 +66,10 @@ tags::Tags NonblockingContext::tags_of(uint64_t operation) const {
     const int nodes = inner_->topology().nodes();
     const auto place = static_cast<int>(operation % static_cast<uint64_t>(range_.operations));
     const int first = range_.first + place * (nodes + 1);
-    return {first, first + 1 + inner_->topology().node_of(inner_->rank()), true, first + 1};
+    return {.direct = first,
+            .sent_piece = first + 1 + inner_->topology().node_of(inner_->rank()),
+            .by_node = true,
+            .first_node = first + 1};
 }
 
 } // namespace nodeaware

@@ -1,9 +1,11 @@
 #include "runtime/communicators/selection.hpp"
 
 #include "runtime/job/log.hpp"
+#include "runtime/job/ways.hpp"
 #include "runtime/memory/areas_on_host.hpp"
 #include "runtime/requests/library.hpp"
 #include "strategies/forecast.hpp"
+#include "strategies/relay.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -19,35 +21,28 @@ namespace {
 constexpr size_t native_candidate = 0;
 constexpr size_t model_candidate = 1;
 
-/// All strategies, and nullptr: native. Where times are equal, the first wins.
-const std::vector<const Strategy*>& candidate_strategies() {
-    static const std::vector<const Strategy*> list = [] {
-        const Strategy* const model = find_strategy("model");
-        std::vector<const Strategy*> candidates = {nullptr, model};
-        for (const Strategy& strategy : strategies()) {
-            if (&strategy != model) { candidates.push_back(&strategy); }
-        }
-        return candidates;
-    }();
-    return list;
-}
-
-std::vector<std::string_view> candidate_names() {
-    std::vector<std::string_view> names;
-    for (const Strategy* strategy : candidate_strategies()) {
-        names.push_back(strategy == nullptr ? "native" : strategy->name);
-    }
-    return names;
-}
+using Candidates = std::vector<Agreement::CandidateWay>;
 
 std::vector<double> uniform_predictions(const InnerCommunicator& inner, uint64_t bytes,
-                                        CallMemory memory) {
+                                        const Candidates& candidates) {
     std::vector<double> seconds;
-    for (const Strategy* strategy : candidate_strategies()) {
+    for (const auto& [strategy, parameters, is_possible] : candidates) {
         seconds.push_back(
-            predicted_uniform_seconds(inner.topology(), bytes, strategy, inner.parameters(memory)));
+            is_possible ? predicted_uniform_seconds(inner.topology(), bytes, strategy, *parameters)
+                        : 0);
     }
     return seconds;
+}
+
+bool way_relays(size_t way) {
+    return ways()[way].strategy != nullptr && ways()[way].strategy->relays();
+}
+
+/// Forms of one strategy.
+std::vector<int> kinds_of_ways() {
+    std::vector<int> kinds;
+    for (size_t i = 0; i < ways().size(); ++i) { kinds.push_back(way_relays(i) ? 0 : -1); }
+    return kinds;
 }
 
 /// Before anything is measured the model decides; MPI may have better algorithms than single
@@ -62,10 +57,48 @@ size_t initial_candidate(const InnerCommunicator& inner, uint64_t uniform_bytes,
 /// Calls that stay with MPI build no schedule, from which the others' times would be known. With
 /// none, they would never be tried, however wrong the model is about this machine.
 void predict_without_schedule(const InnerCommunicator& inner, uint64_t uniform_bytes,
-                              CallMemory memory, tuning::Learner& learner) {
+                              const Candidates& candidates, tuning::Learner& learner) {
     if (learner.best() != native_candidate || uniform_bytes == 0) { return; }
-    learner.set_predictions(uniform_predictions(inner, uniform_bytes, memory));
+    learner.set_predictions(uniform_predictions(inner, uniform_bytes, candidates));
 }
+
+/// Bytes that the node of this rank has for another one, if its other ranks have as much;
+/// `uniform`: of every block, if it is known. By powers of two, so that all sizes of a class are
+/// alike.
+uint64_t bundle_bytes(const InnerCommunicator& inner, const Exchange& exchange, uint64_t uniform) {
+    const Topology& topology = inner.topology();
+    const auto ranks = static_cast<uint64_t>(topology.most_ranks_on_a_node());
+    if (uniform > 0) { return std::bit_floor(uniform) * ranks * ranks; }
+    const int node = topology.node_of(inner.rank());
+    uint64_t sum = 0;
+    for (const Outgoing& message : exchange.traffic.outgoing) {
+        sum += topology.node_of(message.peer) == node ? 0 : message.bytes;
+    }
+    return std::bit_floor(sum * ranks / static_cast<uint64_t>(std::max(1, topology.nodes() - 1)));
+}
+
+/// By what the ranks have agreed on or know alike; that of the configuration comes first.
+int radix_for(const InnerCommunicator& inner, uint64_t bundle, CallMemory memory) {
+    const Parameters& parameters = inner.parameters(memory);
+    if (library->world.options.radix > 0) { return parameters.radix; }
+    return best_radix(inner.topology(), bundle, parameters.costs);
+}
+
+struct Seen {
+    CallMemory memory;
+    uint64_t bundle;
+};
+
+/// The most that any rank has seen. Collective.
+Seen agree_on(const InnerCommunicator& inner, const Seen& seen) {
+    const double mine[] = {static_cast<double>(seen.memory), static_cast<double>(seen.bundle)};
+    double all[] = {0, 0};
+    MPI_CALL(Allreduce, mine, all, 2, MPI_DOUBLE, MPI_MAX, inner.comm());
+    return {static_cast<CallMemory>(all[0]), static_cast<uint64_t>(all[1])};
+}
+
+/// At the second, fourth, eighth .. call.
+bool agrees_at(uint64_t count) { return count > 1 && std::has_single_bit(count); }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -101,7 +134,7 @@ std::optional<size_t> learned_candidate(const InnerCommunicator& inner, Operatio
     if (inner.may_have_devices()) { return std::nullopt; }
     const std::string* const name = library->learned.find(key_of(inner, operation, uniform_bytes));
     if (name == nullptr) { return std::nullopt; }
-    const auto names = candidate_names();
+    const auto names = names_of_ways();
     const auto found = std::find(names.begin(), names.end(), *name);
     return static_cast<size_t>(found - names.begin());
 }
@@ -109,9 +142,8 @@ std::optional<size_t> learned_candidate(const InnerCommunicator& inner, Operatio
 void keep_choice(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
                  const tuning::Learner& learner) {
     if (const auto seconds = learner.best_measured()) {
-        library->learned.learn(&learner,
-                               {key_of(inner, operation, uniform_bytes),
-                                std::string(candidate_names()[learner.best()]), *seconds});
+        library->learned.learn(&learner, {key_of(inner, operation, uniform_bytes),
+                                          std::string(ways()[learner.best()].name), *seconds});
     }
 }
 
@@ -120,38 +152,69 @@ static_assert(AreasOnHost::small.message == DeviceCosts::copied_together);
 
 } // namespace
 
-std::span<const Strategy* const> Selected::candidates() const {
-    if (learner == nullptr) { return {}; }
-    return candidate_strategies();
-}
-
 void Selected::learn_predictions(std::span<const double> seconds) const {
-    if (learner != nullptr && !seconds.empty()) { learner->set_predictions(seconds); }
+    if (learner == nullptr || seconds.empty()) { return; }
+    learner->set_predictions(seconds);
 }
 
 void Selected::learn_time() const { learner->add_time(seconds_since(start), preparation); }
 
-Selection::Calls& Selection::calls(const InnerCommunicator& inner, Operation operation,
+/// A radix stays as long as what it was chosen for is about the same: another one would have to be
+/// measured anew.
+void Selection::set_candidates(InnerCommunicator& inner, uint64_t bundle, Calls& calls) {
+    constexpr uint64_t much = 4;
+    if (calls.bundle == 0 || bundle >= much * calls.bundle || bundle <= calls.bundle / much) {
+        calls.bundle = bundle;
+    }
+    const CallMemory memory = calls.agreed;
+    const int radix = radix_for(inner, calls.bundle, memory);
+    constexpr int fewest = 2;
+    const bool is_free = library->world.options.radix == 0 && radix != fewest;
+    calls.candidates.resize(ways().size());
+    for (size_t i = 0; i < ways().size(); ++i) {
+        const Way& way = ways()[i];
+        Agreement::CandidateWay now{way.strategy, &inner.parameters(memory), true};
+        if (way_relays(i)) {
+            const bool takes_fewest = way.has_fewest_messages && is_free;
+            now.parameters =
+                &inner.parameters(memory, takes_fewest ? fewest : radix, !way.is_whole);
+            const Relay relay(inner.topology(), *now.parameters);
+            now.is_possible = takes_fewest == way.has_fewest_messages && relay.is_used() &&
+                              calls.bundle <= relay.limit();
+        }
+        Agreement::CandidateWay& before = calls.candidates[i];
+        const bool is_same =
+            before.parameters == now.parameters && before.is_possible == now.is_possible;
+        if (!is_same) { calls.learner.change(i, now.is_possible); }
+        before = now;
+    }
+}
+
+Selection::Calls& Selection::calls(InnerCommunicator& inner, Operation operation,
                                    uint64_t uniform_bytes) {
     const std::pair key(operation, static_cast<int>(std::bit_width(uniform_bytes)));
     if (const auto found = calls_.find(key); found != calls_.end()) { return found->second; }
     const size_t initial = initial_candidate(inner, uniform_bytes, CallMemory::host);
     Calls& calls =
-        calls_.try_emplace(key, Calls{tuning::Learner(candidate_names(), initial)}).first->second;
+        calls_.try_emplace(key, Calls{tuning::Learner(names_of_ways(), initial)}).first->second;
+    calls.learner.set_kinds(kinds_of_ways());
+    set_candidates(inner, bundle_bytes(inner, {}, uniform_bytes), calls);
     if (const auto learned = learned_candidate(inner, operation, uniform_bytes)) {
         calls.learner.settle(*learned);
     } else {
-        predict_without_schedule(inner, uniform_bytes, calls.agreed, calls.learner);
+        predict_without_schedule(inner, uniform_bytes, calls.candidates, calls.learner);
     }
     return calls;
 }
 
 /// Returns what learning has cost since the last time, on rank 0 (on the others 0).
-double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
+double Selection::agree(InnerCommunicator& inner, const Exchange& exchange, uint64_t uniform_bytes,
                         Calls& calls) {
+    const Operation operation = exchange.operation;
     tuning::Learner& learner = calls.learner;
     const double before = learner.cost_of_learning();
     std::vector<double> numbers = learner.report();
+    numbers.push_back(static_cast<double>(bundle_bytes(inner, exchange, uniform_bytes)));
     numbers.push_back(static_cast<double>(calls.seen));
     std::vector<double> maxima(numbers.size());
     const auto arrival = std::chrono::steady_clock::now();
@@ -160,20 +223,24 @@ double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t 
     const double wait = seconds_since(arrival);
     const auto memory = static_cast<CallMemory>(maxima.back());
     maxima.pop_back();
+    const auto bundle = static_cast<uint64_t>(maxima.back());
+    maxima.pop_back();
+    const bool has_devices_now = memory > calls.agreed;
+    const CallMemory was = std::exchange(calls.agreed, std::max(calls.agreed, memory));
+    set_candidates(inner, bundle, calls);
     learner.agree(maxima);
     learner.add_wait(wait);
     if (memory == CallMemory::host) { keep_choice(inner, operation, uniform_bytes, learner); }
     const double cost = learner.cost_of_learning() - before;
     if (inner.rank() == 0) {
         const bool is_news = is_another_choice(
-            {operation, inner.size(), std::bit_width(uniform_bytes), calls.agreed}, learner.best());
+            {operation, inner.size(), std::bit_width(uniform_bytes), was}, learner.best());
         log(is_news ? LogLevel::info : LogLevel::debug, "{} of {} ranks{}: {}", name_of(operation),
-            inner.size(), text_of(calls.agreed), learner.explain());
+            inner.size(), text_of(was), learner.explain());
     }
-    if (memory > calls.agreed) {
-        calls.agreed = memory;
+    if (has_devices_now) {
         learner.begin_again(initial_candidate(inner, uniform_bytes, memory));
-        predict_without_schedule(inner, uniform_bytes, memory, learner);
+        predict_without_schedule(inner, uniform_bytes, calls.candidates, learner);
         if (inner.rank() == 0) {
             const DeviceCosts& costs = inner.parameters(memory).costs.devices;
             log(LogLevel::info,
@@ -185,41 +252,59 @@ double Selection::agree(InnerCommunicator& inner, Operation operation, uint64_t 
     return inner.rank() == 0 ? cost : 0;
 }
 
-CallMemory Selection::agreed_memory(const InnerCommunicator& inner, const Exchange& exchange) {
-    FixedCalls& calls = fixed_calls_[exchange.operation];
+Selected Selection::select_fixed(InnerCommunicator& inner, const Exchange& exchange,
+                                 const Strategy* strategy, uint64_t uniform_bytes) {
+    Selected selected;
+    selected.strategy = strategy;
+    if (strategy == nullptr) { return selected; }
+    selected.parameters = &inner.parameters();
+    if (!inner.may_have_devices() && !strategy->relays()) { return selected; }
+    FixedCalls& calls =
+        fixed_calls_[{exchange.operation, static_cast<int>(std::bit_width(uniform_bytes))}];
+    const uint64_t bundle = bundle_bytes(inner, exchange, uniform_bytes);
+    if (uniform_bytes > 0) { calls.bundle = bundle; }
     calls.seen = std::max(calls.seen, memory_of(exchange));
-    ++calls.count;
-    const bool agrees_now = calls.count > 1 && std::has_single_bit(calls.count);
-    if (agrees_now && calls.agreed < CallMemory::devices) {
-        int seen = static_cast<int>(calls.seen);
-        int largest = 0;
-        MPI_CALL(Allreduce, &seen, &largest, 1, MPI_INT, MPI_MAX, inner.comm());
-        calls.agreed = static_cast<CallMemory>(largest);
+    const bool is_known = uniform_bytes > 0 && !inner.may_have_devices();
+    if (!is_known && agrees_at(++calls.count)) {
+        const Seen seen = agree_on(inner, {calls.seen, bundle});
+        calls.agreed = seen.memory;
+        calls.bundle = seen.bundle;
     }
-    return calls.agreed;
+    selected.memory = calls.agreed;
+    selected.parameters = &inner.parameters(calls.agreed);
+    if (strategy->relays()) {
+        const int radix = radix_for(inner, calls.bundle, calls.agreed);
+        selected.parameters = &inner.parameters(calls.agreed, radix, true);
+    }
+    return selected;
 }
 
 Selected Selection::select(InnerCommunicator& inner, const Exchange& exchange, const Choice& choice,
                            uint64_t uniform_bytes) {
-    Selected selected;
     if (choice.kind == Choice::Kind::fixed) {
-        selected.strategy = choice.strategy;
-        if (choice.strategy != nullptr && inner.may_have_devices()) {
-            selected.memory = agreed_memory(inner, exchange);
-        }
-        return selected;
+        return select_fixed(inner, exchange, choice.strategy, uniform_bytes);
     }
+    Selected selected;
     const Operation operation = exchange.operation;
     Calls& calls = this->calls(inner, operation, uniform_bytes);
     calls.seen = std::max(calls.seen, memory_of(exchange));
     tuning::Learner& learner = calls.learner;
     learner.begin_call();
     if (learner.agrees_now()) {
-        selected.learning_seconds = agree(inner, operation, uniform_bytes, calls);
+        selected.learning_seconds = agree(inner, exchange, uniform_bytes, calls);
+    }
+    // What was learned in another run says nothing of how much there is to relay.
+    const bool relays = way_relays(learner.choice());
+    if (learner.is_settled() && relays && uniform_bytes == 0 && agrees_at(++calls.count)) {
+        const uint64_t mine = bundle_bytes(inner, exchange, uniform_bytes);
+        set_candidates(inner, agree_on(inner, {calls.seen, mine}).bundle, calls);
     }
     selected.learner = &learner;
     selected.memory = calls.agreed;
-    selected.strategy = candidate_strategies().at(learner.choice());
+    selected.candidates = calls.candidates;
+    const Agreement::CandidateWay& way = calls.candidates.at(learner.choice());
+    selected.strategy = way.strategy;
+    selected.parameters = way.parameters;
     selected.is_measured = learner.measures();
     if (selected.is_measured) {
         // All ranks start together, so that the time of a call is its own.

@@ -9,20 +9,22 @@
 #include <map>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace nodeaware {
 
 /// How one call is to go.
 struct Selected {
-    const Strategy* strategy = nullptr;   ///< nullptr: native
-    CallMemory memory = CallMemory::host; ///< what they count as: all ranks the same
-    tuning::Learner* learner = nullptr;   ///< of calls that go by what is thought fastest
+    const Strategy* strategy = nullptr;     ///< nullptr: native
+    CallMemory memory = CallMemory::host;   ///< what they count as: all ranks the same
+    const Parameters* parameters = nullptr; ///< of that; not of native calls
+    tuning::Learner* learner = nullptr;     ///< of calls that go by what is thought fastest
     double learning_seconds = 0; ///< what learning has cost since the last agreement; on rank 0
     bool is_measured = false;    ///< the learner wants its time
     double preparation = 0;      ///< seconds until all ranks were there
     std::chrono::steady_clock::time_point start{}; ///< of a measured call
 
-    std::span<const Strategy* const> candidates() const;
+    std::span<const Agreement::CandidateWay> candidates; ///< whose times the learner wants to know
     void learn_predictions(std::span<const double> seconds) const;
     /// To be called after a measured call.
     void learn_time() const;
@@ -34,9 +36,10 @@ struct Selected {
 ///
 /// Whether memory is a device's each rank knows of its own only. When the ranks agree on times,
 /// they agree on that, too: if it was on any of them, the calls count as such from then on, and
-/// learning begins again. Until then all count as the host's. Where the configuration names a
-/// strategy and there are devices, they agree at the second, fourth, eighth .. call of an
-/// operation.
+/// learning begins again. Until then all count as the host's. They also agree on how much a node
+/// has for another, by which the radix is chosen where nodes relay. Where the configuration names a
+/// strategy and there are devices, or nodes relay, they agree at the second, fourth, eighth .. call
+/// of an operation.
 class Selection {
   public:
     /// Collective over the inner communicator, from time to time. `uniform_bytes`: of every
@@ -47,8 +50,11 @@ class Selection {
   private:
     struct Calls {
         tuning::Learner learner;
-        CallMemory seen = CallMemory::host;   ///< by this rank
-        CallMemory agreed = CallMemory::host; ///< never less than it was
+        CallMemory seen = CallMemory::host;                ///< by this rank
+        CallMemory agreed = CallMemory::host;              ///< never less than it was
+        std::vector<Agreement::CandidateWay> candidates{}; ///< by what is agreed, as ways()
+        uint64_t bundle = 0; ///< that their radix was chosen for; 0: not known
+        uint64_t count = 0;
     };
 
     /// Of calls by a strategy that is given.
@@ -56,15 +62,19 @@ class Selection {
         uint64_t count = 0;
         CallMemory seen = CallMemory::host; ///< as of Calls
         CallMemory agreed = CallMemory::host;
+        uint64_t bundle = 0;
     };
 
-    CallMemory agreed_memory(const InnerCommunicator& inner, const Exchange& exchange);
-    Calls& calls(const InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes);
-    static double agree(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes,
+    Selected select_fixed(InnerCommunicator& inner, const Exchange& exchange,
+                          const Strategy* strategy, uint64_t uniform_bytes);
+    Calls& calls(InnerCommunicator& inner, Operation operation, uint64_t uniform_bytes);
+    /// What is known by now of how much a node has for another decides how nodes relay.
+    static void set_candidates(InnerCommunicator& inner, uint64_t bundle, Calls& calls);
+    static double agree(InnerCommunicator& inner, const Exchange& exchange, uint64_t uniform_bytes,
                         Calls& calls);
 
     std::map<std::pair<Operation, int>, Calls> calls_; ///< by operation, size class
-    std::map<Operation, FixedCalls> fixed_calls_;
+    std::map<std::pair<Operation, int>, FixedCalls> fixed_calls_;
 };
 
 } // namespace nodeaware

@@ -48,6 +48,9 @@ void Strays::receive(uint32_t operation, const std::vector<int>& ranks) {
             for (size_t i = 0; i < of_a_rank; ++i) {
                 begin(operation, rank, tags::of(tags::Kind::direct, operation));
                 begin(operation, rank, tags::of(tags::Kind::piece, operation));
+                if (i < fewest) {
+                    begin(operation, rank, tags::of(tags::Kind::carrier, operation));
+                }
             }
         }
     } catch (const MpiError& error) {

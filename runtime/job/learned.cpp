@@ -3,6 +3,7 @@
 #include "runtime/job/log.hpp"
 #include "runtime/job/model.hpp"
 #include "runtime/job/versions.hpp"
+#include "runtime/job/ways.hpp"
 #include "tuning/text_file.hpp"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ std::vector<LearnedSetup> setups_in(const std::string& path) {
 }
 
 bool is_usable(const LearnedChoice& choice) {
-    return choice.candidate == "native" || find_strategy(choice.candidate) != nullptr;
+    const auto names = names_of_ways();
+    return std::find(names.begin(), names.end(), choice.candidate) != names.end();
 }
 
 std::string described(const tuning::Fingerprint& machine) {

@@ -40,6 +40,16 @@ uint64_t parse_positive_bytes(std::string_view text) {
     return bytes;
 }
 
+int parse_radix(std::string_view text) {
+    if (text == "auto") { return 0; }
+    int radix = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), radix);
+    if (error != std::errc() || end != text.data() + text.size() || radix < 2) {
+        throw BadValue("expected a number from 2, or auto");
+    }
+    return radix;
+}
+
 double parse_seconds(std::string_view text) {
     if (text == "auto") { return -1; }
     double seconds = 0;
@@ -128,7 +138,7 @@ std::vector<OptionRow> make_table() {
         {"DISABLE", "0, 1", "0", "1: leave every call to MPI.",
          [](Options& o, std::string_view v) { o.disable = parse_switch(v); }},
         {"STRATEGY",
-         "auto, native, standard, two_step, three_step, gathered, split, hybrid, model; or "
+         "auto, native, standard, two_step, three_step, gathered, split, hybrid, radix, model; or "
          "OPERATION:STRATEGY,...",
          "auto",
          "How operations travel; `nodeaware info` lists strategies and operations, of which "
@@ -152,6 +162,10 @@ std::vector<OptionRow> make_table() {
          [](Options& o, std::string_view v) {
              o.parameters.arena_bytes = parse_positive_bytes(v);
          }},
+        {"RADIX", "auto, or a number from 2", "auto",
+         "radix: base of the digits by which nodes pass on what they have for each other; auto: by "
+         "the model, for each operation and size.",
+         [](Options& o, std::string_view v) { o.radix = parse_radix(v); }},
         {"BATCH_TIMEOUT", "auto, or seconds", "auto",
          "How long a message of a learned batch, or of a nonblocking operation, waits for those of "
          "other ranks that are to travel with it. auto: what the batch takes by MPI, at least some "

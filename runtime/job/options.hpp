@@ -35,6 +35,7 @@ struct Options {
     bool disable = false;
     std::array<Choice, operation_count> strategy{};
     Parameters parameters{};
+    int radix = 0;     ///< of nodes that relay; 0: chosen by the model
     std::string model; ///< name or path of the model table; empty: the user's, else the default
     Region region = Region::node;
     DeviceAware device_aware = DeviceAware::automatic;

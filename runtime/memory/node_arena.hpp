@@ -58,9 +58,11 @@ class NodeArena {
     uint32_t counter(uint32_t operation, int32_t number) const {
         return counter_at(operation, number).load(std::memory_order_acquire);
     }
-    void signal(uint32_t operation, int32_t number) {
-        counter_at(operation, number).fetch_add(1, std::memory_order_release);
-        ring();
+    /// Wakes all that sleep, if `wakes_at` is 0 or what the counter gets to.
+    void signal(uint32_t operation, int32_t number, uint32_t wakes_at = 0) {
+        const uint32_t before =
+            counter_at(operation, number).fetch_add(1, std::memory_order_release);
+        if (wakes_at == 0 || before + 1 == wakes_at) { ring(); }
     }
     /// The ranks of this node no longer wait for anything from `node` in this operation: its idea
     /// of the traffic is another one.

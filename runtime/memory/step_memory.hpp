@@ -22,7 +22,7 @@ class StepMemory {
     /// What of it devices reach; nullptr: it does not last long enough for that.
     virtual device::PinnedMemory* pinned() { return nullptr; }
     virtual uint32_t counter(int32_t number) const = 0;
-    virtual void signal(int32_t number) = 0;
+    virtual void signal(int32_t number, uint32_t wakes_at) = 0; ///< see Step
     /// See NodeArena.
     virtual void give_up(int node) = 0;
     virtual bool given_up(int node) const = 0;
@@ -38,7 +38,9 @@ class ArenaMemory : public StepMemory {
     std::byte* data() override { return arena_.data(operation_); }
     device::PinnedMemory* pinned() override { return &pinned_; }
     uint32_t counter(int32_t number) const override { return arena_.counter(operation_, number); }
-    void signal(int32_t number) override { arena_.signal(operation_, number); }
+    void signal(int32_t number, uint32_t wakes_at) override {
+        arena_.signal(operation_, number, wakes_at);
+    }
     void give_up(int node) override { arena_.give_up(operation_, node); }
     bool given_up(int node) const override { return arena_.given_up(operation_, node); }
     uint32_t given_up_count() const override { return arena_.given_up_count(operation_); }
@@ -58,7 +60,9 @@ class OwnMemory : public StepMemory {
     uint32_t counter(int32_t number) const override {
         return counters_[static_cast<size_t>(number)];
     }
-    void signal(int32_t number) override { ++counters_[static_cast<size_t>(number)]; }
+    void signal(int32_t number, uint32_t /*wakes_at*/) override {
+        ++counters_[static_cast<size_t>(number)];
+    }
     void give_up(int /*node*/) override {}
     bool given_up(int /*node*/) const override { return false; }
     uint32_t given_up_count() const override { return 0; }

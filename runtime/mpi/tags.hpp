@@ -6,19 +6,21 @@
 /// Tags on the library's private communicators. The standard promises tags up to 32767.
 namespace nodeaware::tags {
 
-enum class Kind { piece, direct };
+enum class Kind { piece, direct, carrier };
 
 /// Messages of neighbouring operations have different tags, so that what a faulty program leaves
 /// behind, or what comes early from a rank that is ahead, can be told from what belongs to this
 /// operation.
 inline int of(Kind kind, uint32_t call) {
-    return static_cast<int>(call % 8192 * 2 + (kind == Kind::direct ? 1 : 0));
+    constexpr uint32_t kinds = 3;
+    return static_cast<int>(call % 8192 * kinds + static_cast<uint32_t>(kind));
 }
 
 /// The tags of one operation.
 struct Tags {
     int direct = 0;
     int sent_piece = 0; ///< of the pieces that this rank sends
+    int carrier = 0;    ///< of blocking operations
     /// Pieces come from whichever rank of a node, and their tag tells the node: first_node + node.
     /// Otherwise they come from the rank that the schedule names, with the tag of sent_piece.
     bool by_node = false;
@@ -26,7 +28,7 @@ struct Tags {
 };
 
 inline Tags of_blocking(uint32_t call) {
-    return {of(Kind::direct, call), of(Kind::piece, call), false, 0};
+    return {of(Kind::direct, call), of(Kind::piece, call), of(Kind::carrier, call), false, 0};
 }
 
 /// Nonblocking operations use the tags from here on.

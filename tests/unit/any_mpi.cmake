@@ -3,7 +3,7 @@ add_executable(unit_tests
   topology_test.cpp traffic_test.cpp batches_test.cpp comparison_policy_test.cpp containers_test.cpp credits_test.cpp
   mailboxes_test.cpp outgoing_cells_test.cpp held_containers_test.cpp outgoing_cells_ranks_test.cpp
   incoming_cells_test.cpp rings_test.cpp early_messages_test.cpp cut_containers_test.cpp address_space_test.cpp
-  contributions_test.cpp node_arena_test.cpp tags_test.cpp strategy_test.cpp piece_layout_test.cpp split_test.cpp published_split.cpp random_case.cpp forecast_test.cpp device_forecast_test.cpp device_copies_test.cpp
+  contributions_test.cpp node_arena_test.cpp tags_test.cpp strategy_test.cpp piece_layout_test.cpp relay_test.cpp split_test.cpp published_split.cpp random_case.cpp forecast_test.cpp device_forecast_test.cpp device_copies_test.cpp
   list_copy_test.cpp learner_test.cpp gathering_feedback_test.cpp options_test.cpp launcher_test.cpp launch_test.cpp
   progress_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/progress.cpp
   documentation_test.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/documentation.cpp
@@ -48,6 +48,10 @@ foreach(strategy ${NODEAWARE_STRATEGIES})
            COMMAND random_schedules ${strategy} ${NODEAWARE_RANDOM_SCHEDULES})
   set_tests_properties(random_schedules.${strategy} PROPERTIES LABELS unit-any-mpi TIMEOUT 3000)
 endforeach()
+# Where some of what nodes pass on cannot be sent.
+math(EXPR failing "${NODEAWARE_RANDOM_SCHEDULES} / 5")
+add_test(NAME random_schedules.failing COMMAND random_schedules radix ${failing} 1 3)
+set_tests_properties(random_schedules.failing PROPERTIES LABELS unit-any-mpi TIMEOUT 3000)
 
 # The same for nonblocking operations.
 add_executable(random_gathered random_gathered.cpp random_case.cpp)

@@ -51,6 +51,12 @@ class Ranks {
     void begin_again(size_t initial) {
         for (Learner& learner : learners_) { learner.begin_again(initial); }
     }
+    void set_kinds(const std::vector<int>& kinds) {
+        for (Learner& learner : learners_) { learner.set_kinds(kinds); }
+    }
+    void change(size_t candidate, bool is_possible) {
+        for (Learner& learner : learners_) { learner.change(candidate, is_possible); }
+    }
     void predict(const std::vector<double>& seconds) {
         for (Learner& learner : learners_) { learner.set_predictions(seconds); }
     }
@@ -175,6 +181,38 @@ TEST(Learner, NothingIsMeasuredOfImpossibleCandidates) {
     const double never = std::numeric_limits<double>::infinity();
     Ranks ranks(2, {1e-3, 1e-3, never, never}, {1e-3, 1e-3, 1, 1}, 1);
     for (int i = 0; i < 5000; ++i) { EXPECT_LT(ranks.call(), 2U); }
+}
+
+/// Forms of one candidate between which the model sees no difference.
+TEST(Learner, WhatIsPredictedAlikeForOneKindIsTriedOnce) {
+    Ranks ranks(2, {1e-3, 1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-4, 1e-4}, 1);
+    ranks.set_kinds({-1, 0, 0, 0});
+    for (int i = 0; i < 5000; ++i) { EXPECT_LT(ranks.call(), 2U); }
+    ranks.predict({1e-3, 1e-3, 1e-3, 0.9e-3}); // a difference
+    for (int i = 0; i < 60000; ++i) { ranks.call(); }
+    EXPECT_EQ(ranks.best(), 3U);
+}
+
+TEST(Learner, WhatIsNotPossibleIsNotTried) {
+    Ranks ranks(2, {1e-3, 1e-3, 1e-5, 0}, {1e-3, 1e-3, 1e-5, 1e-6}, 1);
+    ranks.change(2, false);
+    ranks.change(3, false);
+    for (int i = 0; i < 5000; ++i) { EXPECT_LT(ranks.call(), 2U); }
+    EXPECT_NE(ranks.explain().find("b: not possible"), std::string::npos) << ranks.explain();
+}
+
+TEST(Learner, WhatHasChangedIsMeasuredAnew) {
+    Ranks ranks(2, {1e-3, 1e-3, 1e-3, 1e-3}, {2e-3, 2e-3, 1e-3, 2e-3}, 1);
+    for (int i = 0; i < 3000; ++i) { ranks.call(); }
+    ASSERT_EQ(ranks.best(), 2U);
+    ranks.change(2, true);
+    ranks.truth_[2] = 8e-3;
+    for (int i = 0; i < 60000; ++i) { ranks.call(); }
+    EXPECT_NE(ranks.best(), 2U);
+    ranks.change(ranks.best(), false); // what is in use
+    const size_t gone = ranks.best();
+    for (int i = 0; i < 300000; ++i) { ranks.call(); }
+    EXPECT_NE(ranks.best(), gone);
 }
 
 } // namespace nodeaware::tuning

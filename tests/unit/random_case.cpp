@@ -41,7 +41,7 @@ RandomCase::RandomCase(uint64_t seed) {
 }
 
 void RandomCase::draw_topology(Random& random) {
-    const uint64_t nodes = chance(random, 10) ? draw(random, 1, 16) : draw(random, 2, 5);
+    const uint64_t nodes = chance(random, 10) ? draw(random, 1, 32) : draw(random, 2, 5);
     const uint64_t most = chance(random, 10) ? 8 : 4;
     std::vector<int> node_of;
     for (uint64_t node = 0; node < nodes; ++node) {
@@ -149,6 +149,8 @@ void RandomCase::draw_parameters(Random& random) {
     parameters.message_cap = chance(random, 20) ? draw(random, 1, 20) : draw(random, 1, 4000);
     parameters.direct_bytes = chance(random, 20) ? 0 : draw(random, 1, 1000);
     parameters.local_direct_bytes = chance(random, 20) ? 0 : draw(random, 1, 1000);
+    parameters.radix = static_cast<int>(chance(random, 50) ? 2 : draw(random, 2, 20));
+    parameters.cuts_carriers = chance(random, 70);
     const uint64_t least = smallest_arena(topology);
     parameters.arena_bytes = chance(random, 30) ? least : draw(random, least, 40 * least);
 }

@@ -41,7 +41,9 @@ class Sender {
 
     std::byte* arena() { return arena_.bytes.data(); }
     uint32_t counter(int32_t number) { return arena_.counters.at(static_cast<size_t>(number)); }
-    void signal(int32_t number) { ++arena_.counters.at(static_cast<size_t>(number)); }
+    void signal(int32_t number, uint32_t /*wakes_at*/) {
+        ++arena_.counters.at(static_cast<size_t>(number));
+    }
 
     bool pack(uint32_t item, uint64_t offset, uint64_t bytes, std::byte* to, uint32_t /*step*/) {
         require(offset + bytes <= items_.at(item).bytes, "pack reads beyond its contribution");
@@ -57,7 +59,8 @@ class Sender {
         require(std::find(destinations_.begin(), destinations_.end(), peer) == destinations_.end(),
                 "a second piece from one node to one rank");
         destinations_.push_back(peer);
-        network_.send({node_, peer, true}, {{data, data + bytes}, data, &completions_, step});
+        network_.send({node_, peer, Network::Kind::piece},
+                      {{data, data + bytes}, data, &completions_, step});
     }
 
     std::span<const FinishedStep> poll() {
@@ -71,6 +74,8 @@ class Sender {
     void receive(int, std::byte*, uint64_t, uint32_t) { refuse(); }
     bool stage(uint32_t, uint64_t, uint64_t, uint64_t, uint32_t) { return refuse(); }
     bool fetch(int, uint64_t, uint64_t, std::byte*, uint32_t) { return refuse(); }
+    void send_carrier(int, const std::byte*, uint64_t, uint32_t) { refuse(); }
+    void receive_carrier(int, std::byte*, uint64_t, uint32_t) { refuse(); }
     void send_item(int, uint32_t, uint32_t) { refuse(); }
     void receive_item(int, uint32_t, uint32_t) { refuse(); }
     void mismatch(int) { refuse(); }

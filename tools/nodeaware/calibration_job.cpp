@@ -58,7 +58,8 @@ bool CalibrationJob::share_memory(size_t bytes) {
     slot_bytes_ = bytes;
     const NodeArena::Shape shape{group.size(), 2, static_cast<uint32_t>(topology_.nodes()),
                                  bytes * static_cast<size_t>(group.size())};
-    nodeaware::SharedMemory memory = nodeaware::SharedMemory::create(group, NodeArena::bytes_of(shape));
+    nodeaware::SharedMemory memory =
+        nodeaware::SharedMemory::create(group, NodeArena::bytes_of(shape));
     const bool mine = memory.data() != nullptr;
     if (mine) { arena_.attach(std::move(memory), shape, group.own()); }
     waiter_ = std::make_unique<Waiter>(arena_, comm_, oversubscribed_);

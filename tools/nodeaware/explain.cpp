@@ -1,6 +1,8 @@
 #include "tools/nodeaware/explain.hpp"
 
+#include "runtime/job/options.hpp"
 #include "strategies/forecast.hpp"
+#include "strategies/relay.hpp"
 #include "strategies/schedule.hpp"
 #include "tuning/costs_of.hpp"
 
@@ -97,6 +99,26 @@ std::vector<Explained> explained(const PairTraffic& pair, const Costs& costs) {
     return rows;
 }
 
+/// What it takes if all nodes relay what they have for each other.
+struct Relayed {
+    int radix = 0;         ///< 0: they do not
+    uint64_t messages = 0; ///< of a node
+    uint64_t limit = 0;    ///< bytes for another node
+    double seconds = 0;
+};
+
+Relayed relayed(const PairTraffic& pair, const Costs& costs) {
+    const Topology& topology = *pair.topology;
+    Parameters parameters = Options().parameters;
+    parameters.costs = costs;
+    parameters.radix = best_radix(topology, pair.bytes(), costs);
+    const Relay relay(topology, parameters);
+    if (!relay.carries(pair)) { return {}; }
+    return {relay.radix(), relay_counts(topology.nodes(), relay.radix()).messages, relay.limit(),
+            relay_seconds(topology, relay.radix(), parameters.cuts_carriers,
+                          static_cast<double>(pair.bytes()), costs)};
+}
+
 /// What a worse candidate has more of than the best one.
 std::string why(const Explained& row, const Explained& best, const Costs& costs) {
     if (&row == &best) { return "best"; }
@@ -113,7 +135,8 @@ std::string why(const Explained& row, const Explained& best, const Costs& costs)
 }
 
 ordered_json to_json(const ModelTable& table, const ExplainedPattern& pattern,
-                     const std::vector<Explained>& rows, const Costs& costs) {
+                     const std::vector<Explained>& rows, const Relayed& relayed,
+                     const Costs& costs) {
     ordered_json json = {{"table", table.name},
                          {"units", {{"time", "seconds"}, {"size", "bytes"}}},
                          {"pattern",
@@ -132,6 +155,12 @@ ordered_json to_json(const ModelTable& table, const ExplainedPattern& pattern,
                                       {"times_best", row.times_best},
                                       {"why", why(row, rows.front(), costs)}});
     }
+    if (relayed.radix > 0) {
+        json["relayed"] = {{"radix", relayed.radix},
+                           {"messages_of_a_node", relayed.messages},
+                           {"largest_bytes_for_a_node", relayed.limit},
+                           {"seconds", relayed.seconds}};
+    }
     return json;
 }
 
@@ -146,8 +175,9 @@ void explain(const ModelTable& table, const ExplainedPattern& pattern, bool as_j
     const Costs costs = costs_for(table, pattern);
     const Pair pair(pattern);
     const std::vector<Explained> rows = explained(pair.traffic(), costs);
+    const Relayed relay = relayed(pair.traffic(), costs);
     if (as_json) {
-        std::printf("%s\n", to_json(table, pattern, rows, costs).dump(2).c_str());
+        std::printf("%s\n", to_json(table, pattern, rows, relay, costs).dump(2).c_str());
         return;
     }
     std::printf("table %s; %zu messages of %" PRIu64 " bytes from one node to another, memory: %s; "
@@ -161,6 +191,12 @@ void explain(const ModelTable& table, const ExplainedPattern& pattern, bool as_j
                     row.messages, row.largest, row.copied, row.seconds,
                     why(row, rows.front(), costs).c_str());
     }
+    if (relay.radix == 0) { return; }
+    std::printf("all nodes, radix %d: %12.4e  %.4g times the chosen one, %" PRIu64
+                " messages of a node instead of %d pairs, for up to %" PRIu64
+                " bytes from one node to another\n",
+                relay.radix, relay.seconds, relay.seconds / rows.front().seconds, relay.messages,
+                pattern.nodes - 1, relay.limit);
 }
 
 } // namespace nodeaware::tool

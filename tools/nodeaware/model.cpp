@@ -111,7 +111,8 @@ ordered_json to_json(const Scenario& scenario) {
 }
 
 /// `head`: what JSON says of where the curves are from.
-void show_curves(const CurveTable& curves, const ordered_json& head, const ModelArguments& arguments) {
+void show_curves(const CurveTable& curves, const ordered_json& head,
+                 const ModelArguments& arguments) {
     if (!arguments.svg.empty()) { write_text_file(arguments.svg, to_svg(curves)); }
     if (is_standard_output(arguments.svg)) { return; }
     const std::string text = arguments.json  ? to_json_text(head, curves)

@@ -145,8 +145,9 @@ bool can_fail(const std::string& function) {
 }
 
 /// What becomes of a job in which that call fails: empty, if all is well or an error is told.
-std::string outcome(uint64_t seed, const Failure& failure) {
-    Settings settings;
+std::string outcome(uint64_t seed, const Failure& failure,
+                    const std::function<void(Rank&)>& program = scripted::program,
+                    Settings settings = {}) {
     settings.failure = failure;
     Job job(seed, settings);
     std::string ended = run(job, program);
@@ -188,28 +189,40 @@ void refuse_memory(const std::function<void(Rank&)>& program, uint64_t step) {
     }
 }
 
+/// Calls of one rank that fail, of each function some.
+void fail_in(const std::function<void(Rank&)>& program, const Settings& settings, uint64_t seed,
+             int most = 2) {
+    const int rank = static_cast<int>(seed % settings.nodes.size());
+    Random random(seed);
+    Job job(seed, settings);
+    ASSERT_EQ(run(job, program), "");
+    const auto all = job.process(rank).calls;
+    const auto before = job.process(rank).calls_of_start;
+    for (const auto& [function, count] : all) {
+        const auto found = before.find(function);
+        const uint64_t first = found == before.end() ? 0 : found->second;
+        if (first == count || !can_fail(function)) { continue; }
+        for (int i = 0; i < most; ++i) {
+            const uint64_t number = first + 1 + random.below(count - first);
+            ASSERT_EQ(outcome(seed, {rank, function, number}, program, settings), "")
+                << "seed " << seed << ", call " << number;
+        }
+    }
+}
+
 } // namespace
 
 TEST(Failures, AreToldAndNobodyWaits) {
     set_options({{"STRATEGY", "p2p:gathered,ialltoallv:gathered"}, {"LOG", "off"}});
-    for (const uint64_t seed : seeds(4)) {
-        const int rank = static_cast<int>(seed % 4);
-        Random random(seed);
-        Job job(seed, {});
-        ASSERT_EQ(run(job, program), "");
-        const auto all = job.process(rank).calls;
-        const auto before = job.process(rank).calls_of_start;
-        for (const auto& [function, count] : all) {
-            const auto found = before.find(function);
-            const uint64_t first = found == before.end() ? 0 : found->second;
-            if (first == count || !can_fail(function)) { continue; }
-            for (int i = 0; i < 2; ++i) {
-                const uint64_t number = first + 1 + random.below(count - first);
-                ASSERT_EQ(outcome(seed, {rank, function, number}), "")
-                    << "seed " << seed << ", call " << number;
-            }
-        }
-    }
+    for (const uint64_t seed : seeds(4)) { fail_in(program, {}, seed); }
+}
+
+/// What a node passes on for others comes from it, or they learn that it does not.
+TEST(Failures, OfRelaysAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "radix,p2p:native"}, {"RADIX", "2"}, {"LOG", "off"}});
+    Settings settings;
+    settings.nodes = {0, 1, 2, 3, 0, 4};
+    for (const uint64_t seed : seeds(4)) { fail_in(exchanges, settings, seed, 4); }
 }
 
 TEST(Failures, OfMemoryAreToldAndNobodyWaits) {

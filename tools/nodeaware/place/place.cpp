@@ -87,7 +87,7 @@ void print_row(const char* what, uint64_t before, uint64_t after) {
 }
 
 std::string way_of(const TorusChoice& found) {
-    const Choice& choice = found.choice;
+    const place::Choice& choice = found.choice;
     if (!choice.way.empty()) { return choice.way; }
     if (choice.before.messages == 0) {
         return "ranks stay where they are, for no messages pass between nodes";
@@ -122,7 +122,7 @@ bool is_even(const Placement& placement) {
                        [&](const auto& node) { return node.second == ranks.begin()->second; });
 }
 
-void print_use(const PlaceArguments& arguments, const Choice& choice) {
+void print_use(const PlaceArguments& arguments, const place::Choice& choice) {
     const std::string use =
         use_of(arguments.format, quoted({arguments.output}), !arguments.hosts.empty());
     if (!use.empty()) { std::printf("\n%s\n", use.c_str()); }
@@ -151,7 +151,8 @@ struct Predicted {
     double after = 0;
 };
 
-Predicted predict(const PlaceArguments& arguments, const Source& source, const Choice& choice) {
+Predicted predict(const PlaceArguments& arguments, const Source& source,
+                  const place::Choice& choice) {
     const UsedTable used = used_table();
     const Costs costs = tuning::costs_of(used.loaded.table);
     return {used.loaded.table.name,
@@ -170,7 +171,7 @@ void print_predicted(const Predicted& predicted, bool has_bytes) {
 }
 
 void print_choice(const PlaceArguments& arguments, const Source& source, const TorusChoice& found) {
-    const Choice& choice = found.choice;
+    const place::Choice& choice = found.choice;
     const auto ranks = static_cast<int64_t>(choice.placement.size());
     const auto nodes = static_cast<int64_t>(nodes_of(choice.placement));
     std::printf("%s on %s: %s\n\n", doctor::counted(ranks, "rank").c_str(),
@@ -210,7 +211,7 @@ ordered_json links_json(const Carried& links, bool has_bytes) {
 
 ordered_json choice_json(const PlaceArguments& arguments, const Source& source,
                          const TorusChoice& found) {
-    const Choice& choice = found.choice;
+    const place::Choice& choice = found.choice;
     ordered_json json = {{"ranks", choice.placement.size()},
                          {"nodes", nodes_of(choice.placement)},
                          {"is_start", choice.way.empty()},

@@ -47,6 +47,7 @@ struct Subject {
                                         : tuning::LoadedTable{tuning::find_table(wanted), ""};
         parameters = Options().parameters;
         parameters.costs = tuning::costs_of(table.table);
+        parameters.radix = 0;
     }
     Subject(const Subject&) = delete;
     Subject& operator=(const Subject&) = delete;
@@ -95,7 +96,7 @@ void list(const Subject& subject) {
 }
 
 replay::Job job_of(const ReplayArguments& arguments, const Subject& subject,
-           const std::vector<std::string>& launcher) {
+                   const std::vector<std::string>& launcher) {
     replay::Job job;
     job.launcher = launcher;
     job.preloads = !arguments.no_preload;

@@ -197,6 +197,7 @@ void run(const AnalyzeArguments& arguments) {
                                            : tuning::LoadedTable{tuning::find_table(wanted), ""};
     Parameters parameters = Options().parameters;
     parameters.costs = tuning::costs_of(loaded.table);
+    parameters.radix = 0;
     const TraceAnalysis analysis = analyze(trace, nodes);
     const TraceForecast forecast = forecast_of(trace, nodes, parameters);
     const ordered_json report = to_json(trace, analysis, forecast, loaded.table.name);
