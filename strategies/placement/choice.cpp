@@ -71,7 +71,7 @@ bool offer_tilings(Candidates& candidates, const RankGraph& graph, const Grid& g
 } // namespace
 
 Choice choose_placement(const RankGraph& graph, const Placement& start, const Grid& grid,
-                        Search search) {
+                        Search search, const std::vector<Suggestion>& suggestions) {
     Candidates candidates(graph, start);
     if (candidates.before().messages == 0) { return candidates.take(); }
     const std::vector<int> sizes = ranks_on_nodes(start);
@@ -84,6 +84,10 @@ Choice choose_placement(const RankGraph& graph, const Placement& start, const Gr
     if (blocks != start) { candidates.offer_improved(blocks, "blocks"); }
     candidates.offer_improved(start, "the start");
     candidates.offer_improved(bisected(graph, sizes, start), "bisection");
+    for (const Suggestion& suggestion : suggestions) {
+        candidates.offer(suggestion.placement, suggestion.way);
+        candidates.offer_improved(suggestion.placement, suggestion.way);
+    }
     return candidates.take();
 }
 

@@ -3,6 +3,7 @@
 #include "strategies/placement/swaps.hpp"
 #include "strategies/placement/tilings.hpp"
 #include "tools/nodeaware/place/formats.hpp"
+#include "tools/nodeaware/place/partitioner.hpp"
 #include "tools/nodeaware/place/predicted.hpp"
 
 #include <gtest/gtest.h>
@@ -222,6 +223,42 @@ TEST(Place, WhatIsHiddenByRandomNumbersIsFound) {
     EXPECT_GT(choice.before.messages, 4000U);
     EXPECT_LT(choice.after.messages, 36U * 44U * 5 / 4);
     EXPECT_LT(choice.after.worst_messages, 44U * 3 / 2);
+}
+
+/// METIS, where it is.
+TEST(Place, APartitionersPlacementsHaveTheSizesThatNodesHave) {
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 500; ++seed) {
+        const RandomJob job(seed);
+        const std::vector<int> sizes = ranks_on_nodes(job.start);
+        const auto suggestions = partitioned(job.graph, sizes);
+        for (const Suggestion& suggestion : suggestions) {
+            ++found;
+            EXPECT_EQ(ranks_on_nodes(suggestion.placement), sizes) << seed;
+            const Choice choice =
+                choose_placement(job.graph, job.start, {}, Search::thorough, suggestions);
+            EXPECT_EQ(ranks_on_nodes(choice.placement), sizes) << seed;
+            EXPECT_LE(choice.after.worst_messages, choice.before.worst_messages) << seed;
+            EXPECT_LE(choice.after.messages, choice.before.messages) << seed;
+        }
+    }
+    if (found == 0) { GTEST_SKIP() << "there is no METIS here"; }
+}
+
+TEST(Place, WhatOthersSuggestIsTakenIfItIsBetter) {
+    // A ring, whose neighbours are far from each other.
+    std::vector<Sent> entries;
+    Placement good(64);
+    for (int i = 0; i < 64; ++i) {
+        const int rank = i * 27 % 64;
+        entries.push_back({rank, (i + 1) * 27 % 64, 1, 8});
+        good[static_cast<size_t>(rank)] = i / 8;
+    }
+    const RankGraph graph(64, entries);
+    const Placement start = block_placement(std::vector<int>(8, 8));
+    const Choice choice =
+        choose_placement(graph, start, {}, Search::thorough, {{good, "a good one"}});
+    EXPECT_EQ(choice.after.messages, 8U);
 }
 
 TEST(Place, RanksStayWhereLittleIsGained) {

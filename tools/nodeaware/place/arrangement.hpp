@@ -30,6 +30,6 @@ struct TorusChoice {
 /// whose nodes or links has more to send than the worst of the start; if there are none, what
 /// `choose_placement` finds where links carry no more by it. `grid`: as there.
 TorusChoice choose_in_torus(const RankGraph& graph, const Placement& start, const Grid& grid,
-                            const Torus& torus);
+                            const Torus& torus, const std::vector<Suggestion>& suggestions = {});
 
 } // namespace nodeaware::place

@@ -4,6 +4,7 @@
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/place/arrangement.hpp"
 #include "tools/nodeaware/place/formats.hpp"
+#include "tools/nodeaware/place/partitioner.hpp"
 #include "tools/nodeaware/place/predicted.hpp"
 #include "tools/nodeaware/place/source.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
@@ -102,8 +103,17 @@ std::string way_of(const TorusChoice& found) {
 /// Without a torus: no links.
 TorusChoice choose(const PlaceArguments& arguments, const Source& source) {
     const Placement start = start_of(arguments, source);
+    std::vector<place::Suggestion> suggestions;
+    if (source.grid.dimensions.empty()) {
+        suggestions = place::partitioned(source.graph, ranks_on_nodes(start));
+    }
     if (arguments.topology.empty()) {
-        return {choose_placement(source.graph, start, source.grid), {}, {}, {}, false};
+        return {choose_placement(source.graph, start, source.grid, place::Search::thorough,
+                                 suggestions),
+                {},
+                {},
+                {},
+                false};
     }
     const Torus torus = parse_torus(arguments.topology);
     if (nodes_of(start) > torus.nodes()) {
@@ -112,7 +122,7 @@ TorusChoice choose(const PlaceArguments& arguments, const Source& source) {
             arguments.topology + ", which has " + std::to_string(torus.nodes()));
     }
     check_link_traffic(source.graph, torus);
-    return choose_in_torus(source.graph, start, source.grid, torus);
+    return choose_in_torus(source.graph, start, source.grid, torus, suggestions);
 }
 
 bool is_even(const Placement& placement) {

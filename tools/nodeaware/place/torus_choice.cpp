@@ -67,12 +67,37 @@ void offer_boxes(TorusCandidates& candidates, const Grid& grid, const Torus& tor
     }
 }
 
+/// Of boxes that are as good as those chosen, those whose messages pass the fewest links, with the
+/// nodes in their order.
+void take_fewest_links(Choice& shared, const RankGraph& graph, const Grid& grid, const Torus& torus,
+                       const std::vector<int>& sizes) {
+    constexpr size_t most_looked_at = 20;
+    uint64_t fewest = link_traffic(graph, shared.placement, torus).messages;
+    for (Tiling& tiling : tilings(grid, sizes, most_looked_at)) {
+        const Carried off = off_node(graph, tiling.placement);
+        if (!tiling.is_exact || off.messages != shared.after.messages ||
+            off.worst_messages != shared.after.worst_messages) {
+            continue;
+        }
+        const uint64_t links = link_traffic(graph, tiling.placement, torus).messages;
+        if (links >= fewest) { continue; }
+        fewest = links;
+        shared.placement = std::move(tiling.placement);
+        shared.way = "boxes of " + name_of(tiling.tile);
+        shared.after = off;
+    }
+}
+
 } // namespace
 
 TorusChoice choose_in_torus(const RankGraph& graph, const Placement& start, const Grid& grid,
-                            const Torus& torus) {
+                            const Torus& torus, const std::vector<Suggestion>& suggestions) {
     const Carried before = link_traffic(graph, start, torus);
-    const Choice shared = choose_placement(graph, start, grid);
+    const Choice found = choose_placement(graph, start, grid, Search::thorough, suggestions);
+    Choice shared = found;
+    if (!shared.way.empty()) {
+        take_fewest_links(shared, graph, grid, torus, ranks_on_nodes(start));
+    }
     const Carried node_aware = link_traffic(graph, shared.placement, torus);
     const bool is_rejected = is_worse(node_aware, before);
     if (!is_rejected && before.messages == 0) {
@@ -86,7 +111,9 @@ TorusChoice choose_in_torus(const RankGraph& graph, const Placement& start, cons
     }
     TorusCandidates candidates(graph, torus, std::move(first));
     candidates.offer_arranged(start, "ranks together as they were");
-    if (!shared.way.empty()) { candidates.offer_arranged(shared.placement, shared.way); }
+    for (const Choice& choice : {found, shared}) {
+        if (!choice.way.empty()) { candidates.offer_arranged(choice.placement, choice.way); }
+    }
     if (!grid.dimensions.empty()) { offer_boxes(candidates, grid, torus, ranks_on_nodes(start)); }
     return candidates.take();
 }
