@@ -309,8 +309,10 @@ void set_options(const std::map<std::string, std::string>& options) {
 
 std::vector<uint64_t> seeds(uint64_t count) {
     if (const char* const one = std::getenv("SCRIPTED_SEED")) { return {std::stoull(one)}; }
+    // With an MPI whose tests are not all there, half of them: what differs between MPIs is little.
+    const uint64_t last = NODEAWARE_ANY_MPI_TESTS ? count : (count + 1) / 2;
     std::vector<uint64_t> list;
-    for (uint64_t seed = 1; seed <= count; ++seed) { list.push_back(seed); }
+    for (uint64_t seed = 1; seed <= last; ++seed) { list.push_back(seed); }
     return list;
 }
 

@@ -20,7 +20,7 @@ std::vector<Placement> aligned_boxes(const Grid& grid, const Torus& torus, int p
 struct TorusChoice {
     Choice choice;
     Carried before;
-    Carried node_aware; ///< were ranks to share nodes as without a torus
+    Carried node_aware; ///< were ranks to share nodes, of which none is moved in the torus
     Carried after;
     bool is_rejected = false; ///< what is found without a torus, for links would carry more
 };

@@ -149,7 +149,7 @@ void print_links(const Source& source, const TorusChoice& found) {
         print_row("  most on a link", found.before.worst_bytes, found.after.worst_bytes);
     }
     if (found.node_aware.messages != found.after.messages) {
-        print_row("messages x hops without --topology", found.before.messages,
+        print_row("messages x hops, nodes in order", found.before.messages,
                   found.node_aware.messages);
     }
 }
