@@ -150,7 +150,8 @@ double relayed_seconds(const NodeTraffic& traffic, const Parameters& parameters)
                                 parameters.costs);
 }
 
-/// `bytes` between all ranks of the first two nodes.
+} // namespace
+
 PairTraffic uniform_pair(const Topology& topology, uint64_t bytes) {
     PairTraffic pair{&topology, 0, 1, {}, {}};
     for (const int source : topology.ranks_of(0)) {
@@ -161,8 +162,6 @@ PairTraffic uniform_pair(const Topology& topology, uint64_t bytes) {
     }
     return pair;
 }
-
-} // namespace
 
 std::string name_of(const Candidate& candidate) {
     if (candidate.kind == Candidate::Kind::two_step) { return "two_step"; }

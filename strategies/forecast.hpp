@@ -50,6 +50,9 @@ double predicted_seconds(const NodeTraffic& traffic, const Strategy* strategy,
 double predicted_seconds(const NodeTraffic& traffic,
                          const std::function<double(const PairTraffic&)>& seconds_of);
 
+/// Messages of `bytes` from every rank of the first node to every rank of the second one.
+PairTraffic uniform_pair(const Topology& topology, uint64_t bytes);
+
 /// The same for messages of `bytes` between all ranks, from the first two nodes: before any traffic
 /// is known.
 double predicted_uniform_seconds(const Topology& topology, uint64_t bytes, const Strategy* strategy,

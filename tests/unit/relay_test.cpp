@@ -21,17 +21,6 @@ Topology even(int nodes, int ranks) {
     return Topology(names);
 }
 
-PairTraffic uniform_pair(const Topology& topology, uint64_t bytes) {
-    PairTraffic pair{&topology, 0, 1, {}, {}};
-    for (const int source : topology.ranks_of(0)) {
-        for (const int destination : topology.ranks_of(1)) {
-            pair.blocks.push_back({source, static_cast<uint32_t>(pair.messages.size()), 1, bytes});
-            pair.messages.push_back({source, destination, 0, 0, bytes});
-        }
-    }
-    return pair;
-}
-
 /// A message costs `alpha` seconds, the rank that sends it or its whole node; a byte 20 ns.
 Costs costs_of(double alpha, bool is_of_node) {
     Costs costs;
