@@ -95,12 +95,14 @@ void Learner::find_repeated() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
         Candidate& candidate = candidates_[i];
         candidate.is_repeated = false;
-        for (size_t before = 0; before < i && candidate.kind >= 0; ++before) {
-            const Candidate& other = candidates_[before];
+        if (candidate.kind < 0 || candidate.measured || i == best_) { continue; }
+        for (size_t j = 0; j < candidates_.size(); ++j) {
+            const Candidate& other = candidates_[j];
+            const bool comes_first = j < i || j == best_ || other.measured;
             candidate.is_repeated =
                 candidate.is_repeated ||
-                (other.kind == candidate.kind && other.is_possible && !candidate.measured &&
-                 i != best_ && other.agreed_prediction == candidate.agreed_prediction);
+                (j != i && comes_first && other.is_possible && other.kind == candidate.kind &&
+                 other.agreed_prediction == candidate.agreed_prediction);
         }
     }
 }
@@ -206,6 +208,8 @@ std::string Learner::explain() const {
                                    : std::string("not measured");
         if (i == best_) {
             text += ", in use";
+        } else if (candidate.is_repeated) {
+            text += ", as another one";
         } else if (best > 0 && std::isfinite(expected(candidate)) && expected(candidate) > 0) {
             char lost[64];
             std::snprintf(lost, sizeof lost, ", %.2f times the best%s", expected(candidate) / best,

@@ -31,8 +31,8 @@ class Learner {
     /// `initial`: the candidate that calls go by before anything is agreed.
     Learner(const std::vector<std::string_view>& names, size_t initial);
 
-    /// Candidates with one number are forms of the same; those for which the same is predicted are
-    /// one. To be called before the first call, with a number for each.
+    /// Of the candidates with one number, unless it is negative, those for which the same is
+    /// predicted do the same. To be called before the first call, with a number for each.
     void set_kinds(std::span<const int> kinds);
     /// To be called on all ranks alike: it is another from now on, of which nothing is known yet;
     /// or it is not possible.
@@ -90,9 +90,9 @@ class Learner {
         std::optional<double> measured; ///< agreed
         int agreements_ago = 0;         ///< since it was measured
         std::vector<double> times;      ///< of this rank, since the last agreement
-        int kind = -1;                  ///< negative: of no other
+        int kind = -1;                  ///< negative: like no other
         bool is_possible = true;
-        bool is_repeated = false; ///< what is another form of is in the list before
+        bool is_repeated = false; ///< another one that does the same stands for it
     };
 
     void take_in(std::span<const double> maxima);

@@ -38,10 +38,12 @@ bool way_relays(size_t way) {
     return ways()[way].strategy != nullptr && ways()[way].strategy->relays();
 }
 
-/// Forms of one strategy.
+/// Forms of one strategy; and the others, which often come to the same plan.
 std::vector<int> kinds_of_ways() {
     std::vector<int> kinds;
-    for (size_t i = 0; i < ways().size(); ++i) { kinds.push_back(way_relays(i) ? 0 : -1); }
+    for (size_t i = 0; i < ways().size(); ++i) {
+        kinds.push_back(i == native_candidate ? -1 : static_cast<int>(way_relays(i)));
+    }
     return kinds;
 }
 

@@ -183,7 +183,8 @@ TEST(Learner, NothingIsMeasuredOfImpossibleCandidates) {
     for (int i = 0; i < 5000; ++i) { EXPECT_LT(ranks.call(), 2U); }
 }
 
-/// Forms of one candidate between which the model sees no difference.
+/// Candidates of one kind between which the model sees no difference: what can be spent goes to
+/// others.
 TEST(Learner, WhatIsPredictedAlikeForOneKindIsTriedOnce) {
     Ranks ranks(2, {1e-3, 1e-3, 1e-3, 1e-3}, {1e-3, 1e-3, 1e-4, 1e-4}, 1);
     ranks.set_kinds({-1, 0, 0, 0});
@@ -191,6 +192,14 @@ TEST(Learner, WhatIsPredictedAlikeForOneKindIsTriedOnce) {
     ranks.predict({1e-3, 1e-3, 1e-3, 0.9e-3}); // a difference
     for (int i = 0; i < 60000; ++i) { ranks.call(); }
     EXPECT_EQ(ranks.best(), 3U);
+}
+
+TEST(Learner, WhatIsPredictedLikeTheOneInUseIsNotTried) {
+    Ranks ranks(2, {1e-3, 2e-3, 1e-3, 3e-3}, {1e-3, 1e-3, 1e-3, 1e-4}, 2);
+    ranks.set_kinds({0, -1, 0, 1});
+    for (int i = 0; i < 60000; ++i) { EXPECT_NE(ranks.call(), 0U); }
+    EXPECT_EQ(ranks.best(), 3U);
+    EXPECT_NE(ranks.explain().find(", as another one"), std::string::npos) << ranks.explain();
 }
 
 TEST(Learner, WhatIsNotPossibleIsNotTried) {
