@@ -68,6 +68,8 @@ TEST_F(DoctorsCommandLine, TheProbeTakesThePlaceOfProgramsAndTheirArguments) {
         {"srun apptainer exec --bind /l image.sif app x",
          "srun apptainer exec --bind /l image.sif @"},
         {"srun apptainer exec docker://a/b app x", "srun apptainer exec docker://a/b @"},
+        {"srun ch-run -b /l:/l -w image -- ./inside x", "srun ch-run -b /l:/l -w image -- @"},
+        {"srun ch-run image -- env A=1 app", "srun ch-run image -- env A=1 @"},
     };
     for (const auto& [command, expected] : cases) {
         SCOPED_TRACE(command);
@@ -105,7 +107,8 @@ TEST_F(DoctorsCommandLine, LaunchersWriteNoFiles) {
 TEST_F(DoctorsCommandLine, NothingElseIsRun) {
     for (const char* const command :
          {"app -n 4", "run.sh mpirun -n 4", "run.sh app", "missing -n 4", "docker run image app",
-          "-n 4", "", "apptainer exec image.sif mpirun app", "mpirun apptainer exec app"}) {
+          "-n 4", "", "apptainer exec image.sif mpirun app", "mpirun apptainer exec app",
+          "ch-run image -- mpirun app", "srun shifter app"}) {
         EXPECT_THROW(understand_job(words_of(command), std::nullopt), LaunchError) << command;
     }
 }

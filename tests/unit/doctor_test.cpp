@@ -105,6 +105,10 @@ TEST(Doctor, SaysHowLaunchersFail) {
     expect(judge_launcher(facts), Verdict::warning, "exit status 3: bad end");
     facts.jobs.clear();
     expect(judge_launcher(facts), Verdict::wrong, "no rank was heard of; exit status 3: bad end");
+    EXPECT_EQ(judge_launcher(facts).remedy.find("container"), std::string::npos);
+    Facts in_container = facts;
+    in_container.programs.front().kind = Kind::in_container;
+    EXPECT_NE(judge_launcher(in_container).remedy.find("container"), std::string::npos);
     facts.run.status = 0;
     facts.run.last_words.clear();
     expect(judge_launcher(facts), Verdict::wrong, "exit status 0, and said nothing");

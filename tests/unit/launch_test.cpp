@@ -167,6 +167,13 @@ TEST_F(Launching, ContainersAreToldInTheirOwnWay) {
     EXPECT_EQ(with_preload(singularity, understand(singularity), {"/l/n.so", {}}),
               words_of("env SINGULARITYENV_LD_PRELOAD=/l/n.so singularity exec image mpirun -n 2 "
                        "app"));
+    const Words charliecloud = words_of("srun -n 2 ch-run -b /l:/l image -- ./inside app");
+    const Launch in_image = understand(charliecloud);
+    EXPECT_EQ(with_preload(charliecloud, in_image, {"/l/n.so", {}}),
+              words_of("srun -n 2 env LD_PRELOAD=/l/n.so ch-run -b /l:/l image -- ./inside app"));
+    EXPECT_EQ(charliecloud.at(in_image.programs.front().at), "./inside");
+    EXPECT_EQ(in_image.flavor, std::nullopt);
+    EXPECT_THROW(understand({"srun", "shifter", "--image=i", "app"}), LaunchError);
     EXPECT_THROW(understand({"docker", "run", "image", "app"}), LaunchError);
     EXPECT_THROW(understand({"mpirun", "-n", "2", "ssh", "host", "app"}), LaunchError);
 }

@@ -17,7 +17,7 @@ constexpr std::string_view preload_variable = "LD_PRELOAD=";
 /// The program behind the tools that stand at `begin`, if there are any.
 LaunchedProgram behind_tools(const std::vector<std::string>& command, size_t begin, size_t first,
                              size_t end) {
-    LaunchedProgram program{first, first, begin, ""};
+    LaunchedProgram program{first, first, begin, "", false};
     while (const Tool* const tool = tool_of(command[program.at])) {
         if (tool->handing == Handing::nothing) {
             throw LaunchError(command[program.at] +
@@ -25,6 +25,7 @@ LaunchedProgram behind_tools(const std::vector<std::string>& command, size_t beg
                               "nothing to preload\nPut nodeaware run into its command.");
         }
         program.prefix = tool->prefix;
+        program.is_in_container = program.is_in_container || tool->is_container;
         if (tool->handing == Handing::prefixed) { break; }
         const size_t next = find_command(tool->own, command, program.at + 1, end);
         if (next >= end) { break; }
@@ -57,7 +58,7 @@ const char* text_of(MpiFlavor flavor) {
 
 /// The MPI that the program itself needs, as far as its file tells.
 std::optional<MpiFlavor> flavor_of(const LaunchedProgram& program, const std::string& word) {
-    if (!program.prefix.empty()) { return std::nullopt; } // it is in the container
+    if (program.is_in_container) { return std::nullopt; }
     const fs::path file = find_program(word);
     if (file.empty()) { return std::nullopt; }
     if (is_statically_linked(file)) {
@@ -143,7 +144,7 @@ Launch understand(const std::vector<std::string>& command, std::optional<MpiFlav
     }
     const LaunchedProgram front = behind_tools(command, 0, 0, command.size());
     const Launcher* const launcher =
-        front.prefix.empty() ? launcher_of(command[front.at]) : nullptr;
+        front.is_in_container ? nullptr : launcher_of(command[front.at]);
     Launch launch{{}, wanted, launcher != nullptr};
     if (launcher == nullptr) {
         launch.programs.push_back(front);

@@ -27,6 +27,7 @@ struct LaunchedProgram {
     size_t preload_at;  ///< where the preload goes: there, or in front of tools that hand it on
     size_t begin;       ///< where the part of the command line begins that it is in
     std::string prefix; ///< of the names of variables that are for a container; else empty
+    bool is_in_container = false;
 };
 
 /// "mpirun -n 4 ./a : -n 2 numactl -l ./b" has two programs.

@@ -62,11 +62,17 @@ constexpr OwnWords of_tool(std::string_view one_value, size_t words = 0, bool as
     return {one_value, "", words, assigns, true};
 }
 
+/// The command stands behind the name of an image.
+constexpr OwnWords in_image(std::string_view one_value) { return {one_value, "", 1}; }
+
 constexpr std::array tools = {
     Tool{"env", of_tool("u unset C chdir", 0, true), Handing::part},
     Tool{"sudo", of_tool("u user g group h host p prompt C D R r t T U", 0, true), Handing::part},
-    Tool{"apptainer", {}, Handing::prefixed, "APPTAINERENV_"},
-    Tool{"singularity", {}, Handing::prefixed, "SINGULARITYENV_"},
+    Tool{"apptainer", {}, Handing::prefixed, "APPTAINERENV_", true},
+    Tool{"singularity", {}, Handing::prefixed, "SINGULARITYENV_", true},
+    Tool{"ch-run", in_image("b bind c cd g gid m mount u uid"), Handing::everything, "", true},
+    Tool{"shifter", {}, Handing::nothing}, // setuid programs are given no preload
+    Tool{"sarus", {}, Handing::nothing},
     Tool{"docker", {}, Handing::nothing},
     Tool{"podman", {}, Handing::nothing},
     Tool{"ssh", {}, Handing::nothing},

@@ -54,6 +54,7 @@ struct Tool {
     OwnWords own;
     Handing handing = Handing::everything;
     std::string_view prefix = {}; ///< of Handing::prefixed
+    bool is_container = false;    ///< files of the command are not those of the same name here
 };
 
 /// The tool that this word runs, or nullptr, also for a program of this name that needs MPI.

@@ -87,8 +87,7 @@ size_t find_behind_scripts(const Words& command, size_t begin, size_t end) {
     return begin;
 }
 
-void add_program_in_container(Job& job, size_t container, size_t end) {
-    const size_t at = find_in_container(job.command, container, end);
+void add_program_in_container(Job& job, size_t at, size_t end) {
     if (launcher_of(job.command[at]) != nullptr) {
         throw LaunchError("the launcher " + job.command[at] +
                           " is in the container: have nodeaware doctor in front of it, there");
@@ -99,7 +98,12 @@ void add_program_in_container(Job& job, size_t container, size_t end) {
 
 void add_program(Job& job, const LaunchedProgram& program, bool has_launcher) {
     const size_t end = end_of_part(job.command, program.at, has_launcher);
-    if (!program.prefix.empty()) { return add_program_in_container(job, program.at, end); }
+    if (program.is_in_container) {
+        const bool is_container = tool_of(job.command[program.at]) != nullptr;
+        const size_t inside =
+            is_container ? find_in_container(job.command, program.at, end) : program.at;
+        return add_program_in_container(job, inside, end);
+    }
     const size_t at = find_behind_scripts(job.command, program.at, end);
     if (!has_launcher && at == program.at && !is_mpi_program(job.command[at])) {
         throw LaunchError(

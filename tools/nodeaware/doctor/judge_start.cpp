@@ -141,6 +141,14 @@ Line judge_launcher(const Facts& facts) {
             "it gets anywhere with hostname for a program.");
     }
     const std::string status = "exit status " + std::to_string(run.status);
+    const bool is_in_container =
+        std::any_of(facts.programs.begin(), facts.programs.end(),
+                    [](const ProgramFacts& program) { return program.kind == Kind::in_container; });
+    if (!is_heard && is_in_container) {
+        return wrong("no rank was heard of; " + status + with_last_words(run),
+                     "Let the container see the folders of the library and of nodeaware "
+                     "(--bind, -b); else see whether it starts hostname in place of the program.");
+    }
     if (!is_heard) {
         return wrong("no rank was heard of; " + status + with_last_words(run),
                      run.status == 0 ? "The command does not start the program that stands behind "
