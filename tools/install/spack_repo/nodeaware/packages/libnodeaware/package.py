@@ -56,6 +56,8 @@ class Libnodeaware(CMakePackage):
         args = [
             self.define("NODEAWARE_TESTS", self.run_tests),
             self.define("MPI_C_COMPILER", mpi.mpicc),
+            # It would be opened at run time, from where the loader finds libraries.
+            self.define("NODEAWARE_METIS_INCLUDE_DIR", False),
         ]
         if self.run_tests:
             args.append(self.define("MPI_Fortran_COMPILER", mpi.mpifc))
