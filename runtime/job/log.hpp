@@ -2,7 +2,7 @@
 
 #include "runtime/job/options.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h> // all of it, for newer versions do not take it later
 
 #include <string>
 #include <string_view>
@@ -30,9 +30,20 @@ void write_log(LogLevel level, std::string_view text);
 /// One body for all arguments: formatting takes long to compile.
 void write_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments);
 
+/// Older versions of fmt convert it themselves, newer ones would rather not.
+template <class Format> fmt::string_view text_of_format(const Format& format) {
+    if constexpr (requires { format.get(); }) {
+        return format.get();
+    } else {
+        return format;
+    }
+}
+
 template <class... Arguments>
 void log(LogLevel level, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    if (log_is_on(level)) { write_formatted(level, format, fmt::make_format_args(arguments...)); }
+    if (log_is_on(level)) {
+        write_formatted(level, text_of_format(format), fmt::make_format_args(arguments...));
+    }
 }
 
 } // namespace nodeaware
