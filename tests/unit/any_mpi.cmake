@@ -67,6 +67,13 @@ if(TARGET nodeaware_replay_patterns)
   gtest_discover_tests(replay_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
 endif()
 
+# Solvers of krylov_bench on one rank.
+if(TARGET bench_solvers)
+  add_executable(krylov_tests krylov_test.cpp)
+  target_link_libraries(krylov_tests PRIVATE bench_solvers GTest::gtest_main)
+  gtest_discover_tests(krylov_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+endif()
+
 # What is said of a job before it runs.
 if(TARGET nodeaware_doctor)
   add_executable(doctor_tests doctor_test.cpp doctor_output_test.cpp doctor_command_line_test.cpp)

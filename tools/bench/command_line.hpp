@@ -1,4 +1,4 @@
-// The start and the end that both programs share.
+// The start and the end that all programs share.
 #pragma once
 
 #include <CLI/CLI.hpp>

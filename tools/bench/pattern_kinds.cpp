@@ -1,11 +1,11 @@
 #include "pattern_kinds.hpp"
 
+#include "directions.hpp"
 #include "grid.hpp"
 #include "program.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -57,39 +57,21 @@ std::vector<Message> random(const Numbers& numbers, int ranks, const PatternOpti
     return messages;
 }
 
-// The neighbour of a rank in direction `step` on a grid numbered like MPI_Cart_create does;
-// -1 beyond an end that is not periodic.
-int grid_neighbour(int rank, const std::array<int, 3>& grid, const std::array<int, 3>& step,
-                   bool periodic) {
-    const std::array<int, 3> here{rank / (grid[1] * grid[2]), rank / grid[2] % grid[1],
-                                  rank % grid[2]};
-    int neighbour = 0;
-    for (std::size_t d = 0; d < 3; ++d) {
-        const int there = here[d] + step[d];
-        if (!periodic && (there < 0 || there >= grid[d])) return -1;
-        neighbour = neighbour * grid[d] + (there + grid[d]) % grid[d];
-    }
-    return neighbour;
-}
-
 std::vector<Message> halo(const Numbers& numbers, int ranks, bool corners,
                           const PatternOptions& options) {
     for (const std::int64_t number : numbers)
         if (number < 1) throw InputError("NX, NY, NZ and BYTES must be at least 1");
     const std::array<int, 3> grid = grid_of(options, ranks);
+    const std::vector<Direction> directions = halo_directions(3, corners);
     std::vector<Message> messages;
     for (int rank = 0; rank < ranks; ++rank) {
-        for (int direction = 0; direction < 27; ++direction) {
-            const std::array<int, 3> step{direction / 9 - 1, direction / 3 % 3 - 1,
-                                          direction % 3 - 1};
-            const int away = std::abs(step[0]) + std::abs(step[1]) + std::abs(step[2]);
-            if (away == 0 || (away > 1 && !corners)) continue;
-            const int neighbour = grid_neighbour(rank, grid, step, options.periodic);
+        for (const Direction& direction : directions) {
+            const int neighbour = grid_neighbour(rank, grid, direction, options.periodic);
             // A halo from the rank itself is a copy that the application makes without MPI.
             if (neighbour < 0 || neighbour == rank) continue;
             std::int64_t bytes = numbers[3];
             for (std::size_t d = 0; d < 3; ++d)
-                if (step[d] == 0) bytes = saturated_product(bytes, numbers[d]);
+                if (direction[d] == 0) bytes = saturated_product(bytes, numbers[d]);
             messages.push_back({rank, neighbour, bytes});
         }
     }

@@ -2,10 +2,20 @@
 
 #include "mpi_forms.hpp"
 
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <dlfcn.h>
 
 namespace bench {
+
+void sleep_until(double time) {
+    const double seconds = std::floor(time);
+    timespec t{};
+    t.tv_sec = static_cast<time_t>(seconds);
+    t.tv_nsec = static_cast<long>((time - seconds) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {}
+}
 
 void broadcast(std::string& text, MPI_Comm comm, int root) {
     auto length = static_cast<int>(text.size());

@@ -1,4 +1,4 @@
-// What both programs share: errors that all ranks see alike, the clock, the MPI library's name.
+// What all programs share: errors that all ranks see alike, the clock, the MPI library's name.
 #pragma once
 
 #include <mpi.h>
@@ -36,5 +36,8 @@ inline double now() {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
+
+// Until that time of now().
+void sleep_until(double time);
 
 } // namespace bench

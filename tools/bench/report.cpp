@@ -9,17 +9,6 @@
 namespace bench {
 namespace {
 
-std::string number(double value, int decimals) {
-    char buffer[64];
-    std::snprintf(buffer, sizeof buffer, "%.*f", decimals, value);
-    return buffer;
-}
-
-std::string spread(const Summary& s, int decimals) {
-    return number(s.median, decimals) + " [" + number(s.min, decimals) + "-" +
-           number(s.max, decimals) + "]";
-}
-
 std::string min_median_max(const Summary& s) {
     return number(s.min, 0) + "/" + number(s.median, 0) + "/" + number(s.max, 0);
 }
@@ -48,11 +37,9 @@ int longest(const std::vector<std::string>& texts) {
     return static_cast<int>(length);
 }
 
-} // namespace
-
-Table::Table(const std::vector<std::string>& labels, const std::vector<std::string>& operations,
-             bool shared_clock) {
-    columns_ = {
+std::vector<Table::Column> columns(const std::vector<std::string>& labels,
+                                   const std::vector<std::string>& operations, bool shared_clock) {
+    std::vector<Table::Column> all{
         {"pattern", -longest(labels), [](const CaseResult& r) { return r.label; }},
         {"operation", -longest(operations), [](const CaseResult& r) { return r.operation; }},
         {"ranks", 5, [](const CaseResult& r) { return std::to_string(r.ranks); }},
@@ -66,26 +53,15 @@ Table::Table(const std::vector<std::string>& labels, const std::vector<std::stri
          [](const CaseResult& r) { return r.ratios.empty() ? absent : spread(r.ratio, 2); }},
         {"errors", 6, [](const CaseResult& r) { return std::to_string(r.wrong_bytes()); }},
     };
-    if (shared_clock) columns_.push_back({"late", 5, late_starts});
-    for (Column& column : columns_) {
-        const auto title = static_cast<int>(column.title.size());
-        column.width =
-            column.width < 0 ? std::min(column.width, -title) : std::max(column.width, title);
-    }
+    if (shared_clock) all.push_back({"late", 5, late_starts});
+    return all;
 }
 
-void Table::print_header() const {
-    for (const Column& column : columns_) std::printf("%*s  ", column.width, column.title.c_str());
-    std::printf("\n");
-    std::fflush(stdout);
-}
+} // namespace
 
-void Table::print(const CaseResult& result) const {
-    for (const Column& column : columns_)
-        std::printf("%*s  ", column.width, column.cell(result).c_str());
-    std::printf("\n");
-    std::fflush(stdout);
-}
+Table::Table(const std::vector<std::string>& labels, const std::vector<std::string>& operations,
+             bool shared_clock)
+    : TextTable(columns(labels, operations, shared_clock)) {}
 
 void print_calls(const CaseResult& result, int calls) {
     std::printf("calls %d form %s pattern %s operation %s ranks %d errors %" PRId64 "\n", calls,

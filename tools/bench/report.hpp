@@ -2,6 +2,7 @@
 #pragma once
 
 #include "measurement.hpp"
+#include "text_table.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,21 +11,11 @@
 
 namespace bench {
 
-class Table {
+class Table : public TextTable<CaseResult> {
   public:
     // The widths of the first columns must fit what is to come.
     Table(const std::vector<std::string>& labels, const std::vector<std::string>& operations,
           bool shared_clock);
-    void print_header() const;
-    void print(const CaseResult& result) const;
-
-  private:
-    struct Column {
-        std::string title;
-        int width; // negative: left-aligned
-        std::string (*cell)(const CaseResult& result);
-    };
-    std::vector<Column> columns_;
 };
 
 // The one line of a run with --calls.

@@ -3,8 +3,6 @@
 #include "mpi_forms.hpp"
 #include "program.hpp"
 
-#include <cerrno>
-#include <cmath>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -15,14 +13,6 @@ namespace {
 constexpr double spin_time = 100e-6; // longer than a wake-up from sleep takes
 // Many ranks of one core take a millisecond or two to wake up. More tells of other work.
 constexpr double late_wake_up = 4e-3;
-
-void sleep_until(double time) {
-    const double seconds = std::floor(time);
-    timespec t{};
-    t.tv_sec = static_cast<time_t>(seconds);
-    t.tv_nsec = static_cast<long>((time - seconds) * 1e9);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {}
-}
 
 constexpr double rest_time = 5e-3;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -17,5 +18,10 @@ inline Summary summarize(std::vector<double> values) {
     const std::size_t n = values.size();
     return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
 }
+
+std::string number(double value, int decimals);
+
+// "median [min-max]"
+std::string spread(const Summary& s, int decimals);
 
 } // namespace bench
