@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <string_view>
 
 namespace nodeaware::tuning {
 
@@ -19,23 +19,65 @@ double congestion_penalty(double stalls_per_byte, double bytes, double cores,
 
 double congestion_hops_penalty(double congestion, double hops) { return congestion * hops; }
 
-double synchronization_penalty(std::span<const double> computation, bool nonblocking) {
-    std::vector<double> sorted(computation.begin(), computation.end());
-    std::sort(sorted.begin(), sorted.end());
-    const double position = (nonblocking ? 0.25 : 0.5) * static_cast<double>(sorted.size() - 1);
+double hop_latency(const Network& network) {
+    const auto mean_of = [&](std::string_view kind) {
+        double sum = 0;
+        int links = 0;
+        for (const Link& link : network.links) {
+            if (!link.name.ends_with(kind)) { continue; }
+            sum += link.latency;
+            ++links;
+        }
+        return links > 0 ? sum / links : 0.0;
+    };
+    const double dynamic = mean_of("dynamic");
+    return dynamic > 0 ? dynamic : mean_of("");
+}
+
+AllreduceHops allreduce_hops(std::span<const TorusSpan> dimensions, int nodes) {
+    double farthest = 0;
+    double doubling = 0;
+    for (const TorusSpan& dimension : dimensions) {
+        farthest += std::min(dimension.length - 1, dimension.ring / 2);
+        for (int distance = 1; distance < dimension.length; distance *= 2) {
+            doubling += std::min(distance, dimension.ring - distance);
+        }
+    }
+    const double best = nodes > 1 ? doubling / std::log2(nodes) : 0;
+    return {best, farthest / 4, farthest / 2};
+}
+
+namespace {
+
+/// Between the two nearest values; `values` must not be empty.
+double quantile(std::vector<double> values, double part) {
+    std::sort(values.begin(), values.end());
+    const double position = part * static_cast<double>(values.size() - 1);
     const auto below = static_cast<size_t>(position);
-    const size_t above = std::min(below + 1, sorted.size() - 1);
+    const size_t above = std::min(below + 1, values.size() - 1);
     const double between = position - static_cast<double>(below);
-    return sorted.back() - (sorted[below] + between * (sorted[above] - sorted[below]));
+    return values[below] + between * (values[above] - values[below]);
+}
+
+} // namespace
+
+double synchronization_penalty(std::span<const std::vector<double>> computation, bool nonblocking) {
+    std::vector<double> all;
+    std::vector<double> slowest;
+    for (const std::vector<double>& iteration : computation) {
+        all.insert(all.end(), iteration.begin(), iteration.end());
+        slowest.push_back(*std::max_element(iteration.begin(), iteration.end()));
+    }
+    const double part = nonblocking ? 0.25 : 0.5;
+    return quantile(std::move(slowest), part) - quantile(std::move(all), part);
 }
 
 double overlapped_nonblocking(double postal_cost, double penalties, double computation) {
     return postal_cost + std::max(0.0, penalties - computation);
 }
 
-double overlapped_blocking(double messages, double postal_cost, double penalty) {
-    return messages * postal_cost +
-           std::max(0.0, messages * penalty - (messages - 1) * postal_cost);
+double overlapped_blocking(double postal_costs, double first_postal_cost, double penalties) {
+    return std::max(0.0, penalties - (postal_costs - first_postal_cost));
 }
 
 MessageCost off_node_message(const ModelTable& table, double bytes, const Penalties& penalties) {
@@ -58,27 +100,46 @@ double on_node_message(const ModelTable& table, double bytes) {
     return postal(path_of(table, Memory::host, Locality::node).postal_of(bytes), bytes);
 }
 
-double allreduce(const ModelTable& table, const AllreduceInput& input) {
+KernelCost allreduce(const ModelTable& table, const AllreduceInput& input) {
     const double on = std::log2(input.cores);
     const double off = std::log2(input.nodes);
     const MessageCost message = off_node_message(table, input.bytes, input.penalties);
-    // Each round is a new series of messages, so each pays its hops.
-    const double communication = 2 * on * on_node_message(table, input.bytes) +
-                                 2 * off * (message.total() + message.first_hops);
     const double flop = table.network ? table.network->flop_seconds : 0;
-    return communication + input.elements * flop * (on + off);
+    KernelCost cost;
+    cost.postal = 2 * on * on_node_message(table, input.bytes) + 2 * off * message.postal +
+                  input.elements * flop * (on + off);
+    cost.penalties = 2 * off * (message.penalties + message.first_hops);
+    return cost;
 }
 
-double halo_exchange(const ModelTable& table, const HaloInput& input) {
-    double time = input.on_node_messages * on_node_message(table, input.on_node_bytes);
-    if (input.off_node_messages > 0) {
-        const MessageCost message = off_node_message(table, input.off_node_bytes, input.penalties);
-        time += message.first_hops;
-        time += input.pipelined ? overlapped_blocking(input.off_node_messages, message.postal,
-                                                      message.penalties)
-                                : input.off_node_messages * message.total();
+KernelCost halo_exchange(const ModelTable& table, const HaloInput& input) {
+    KernelCost cost;
+    KernelCost pipelined;       // what of `cost` is, and adds penalties only at the end
+    double first_pipelined = 0; // the postal cost of the first one
+    double off_node = 0;
+    double hops = 0;
+    for (const HaloMessages& messages : input.messages) {
+        cost.postal += messages.on_node * on_node_message(table, messages.bytes);
+        if (messages.off_node <= 0) { continue; }
+        const MessageCost message = off_node_message(table, messages.bytes, input.penalties);
+        const Protocol protocol =
+            path_of(table, Memory::host, Locality::network).protocol_of(messages.bytes);
+        cost.postal += messages.off_node * message.postal;
+        off_node += messages.off_node;
+        hops = message.first_hops;
+        if (input.pipelined && protocol != Protocol::rendezvous) {
+            if (pipelined.postal <= 0) {
+                first_pipelined = std::min(1.0, messages.off_node) * message.postal;
+            }
+            pipelined.postal += messages.off_node * message.postal;
+            pipelined.penalties += messages.off_node * message.penalties;
+        } else {
+            cost.penalties += messages.off_node * message.penalties;
+        }
     }
-    return time;
+    cost.penalties += overlapped_blocking(pipelined.postal, first_pipelined, pipelined.penalties) +
+                      std::min(1.0, off_node) * hops;
+    return cost;
 }
 
 namespace {
@@ -88,13 +149,13 @@ double computation(const SolverParts& parts) {
 }
 
 double blocking_allreduce(const SolverParts& parts) {
-    return parts.allreduce + parts.penalties + parts.synchronization;
+    return parts.allreduce.total() + parts.synchronization;
 }
 
 /// An allreduce with `hidden_behind` seconds of other work between start and wait.
 double nonblocking_allreduce(const SolverParts& parts, double hidden_behind) {
-    return overlapped_nonblocking(parts.allreduce, parts.penalties + parts.synchronization,
-                                  hidden_behind);
+    return overlapped_nonblocking(parts.allreduce.postal,
+                                  parts.allreduce.penalties + parts.synchronization, hidden_behind);
 }
 
 double solver(const SolverParts& parts, double init_kernels, double iterations,

@@ -3,6 +3,7 @@
 #include "tuning/model_table.hpp"
 
 #include <span>
+#include <vector>
 
 /// Models of [K] (see postal.hpp): the postal model with penalties, and Krylov solvers made of it.
 /// Seconds, bytes, hops.
@@ -22,20 +23,40 @@ double congestion_penalty(double stalls_per_byte, double bytes, double cores, do
 /// T_congest_hops = T_congest x hops: a message can be stalled at each tile that it passes. [K] 5.7
 double congestion_hops_penalty(double congestion, double hops);
 
-/// What the average process waits at a collective for the last one: the slowest computation since
-/// the last synchronization less the median of all (blocking) or their first quartile
-/// (nonblocking, whose processes run less in step). [K] 5.8
-/// `computation` holds one time per process and must not be empty.
-double synchronization_penalty(std::span<const double> computation, bool nonblocking);
+/// Seconds per hop: the mean of the links, of those that are routed dynamically where both are
+/// known. [K] 5.2, 5.6. 0: there are none.
+double hop_latency(const Network& network);
+
+/// Of a torus, what lies between the first and the last router of some nodes in one dimension.
+struct TorusSpan {
+    int length = 1; ///< in routers, both included
+    int ring = 1;   ///< routers of the whole dimension
+};
+
+/// Hops of a message of an allreduce of `nodes` nodes. [K] 5.6.
+struct AllreduceHops {
+    /// Recursive doubling in one dimension after the other, at distances 1, 2, 4, ..., and without
+    /// a hop between nodes of a router: the mean of the log2(nodes) rounds.
+    double best = 0;
+    double average = 0; ///< 1/4 of the most hops between any two nodes
+    double most = 0;    ///< 1/2 of them
+};
+AllreduceHops allreduce_hops(std::span<const TorusSpan> dimensions, int nodes);
+
+/// What the average process waits at a collective for the last one: the median over all iterations
+/// of the slowest computation of each, less the median of all computations. For nonblocking
+/// solvers, whose processes run less in step, first quartiles take the place of both medians. [K]
+/// 5.8. `computation`: seconds since the last synchronization, by iteration and process; at least
+/// one iteration, each with at least one process.
+double synchronization_penalty(std::span<const std::vector<double>> computation, bool nonblocking);
 
 /// Nonblocking: computation between start and wait hides penalties, but not the postal cost.
 /// [K] 5.9: postal + max(0, penalties - computation).
 double overlapped_nonblocking(double postal_cost, double penalties, double computation);
 
-/// Blocking, short and eager: `messages` in a row are pipelined, so the penalties of all hide
-/// behind the postal costs of all but the first. [K] 5.9:
-/// messages postal + max(0, messages penalty - (messages - 1) postal).
-double overlapped_blocking(double messages, double postal_cost, double penalty);
+/// Blocking, short and eager: messages in a row are pipelined, so the penalties of all hide behind
+/// the postal costs of all but the first. [K] 5.9: what of the penalties remains.
+double overlapped_blocking(double postal_costs, double first_postal_cost, double penalties);
 
 /// What applies to messages between nodes; 0 or 1 where there is no penalty.
 struct Penalties {
@@ -59,30 +80,42 @@ MessageCost off_node_message(const ModelTable& table, double bytes, const Penalt
 /// Cost of one message on a node: postal alone, [K] 6.2.
 double on_node_message(const ModelTable& table, double bytes);
 
+/// A kernel as postal costs (of all messages, and computation) and penalties apart.
+struct KernelCost {
+    double postal = 0;
+    double penalties = 0;
+    double total() const { return postal + penalties; }
+};
+
 struct AllreduceInput {
     double bytes = 8;
     double elements = 1; ///< numbers that are added up
     double cores = 1;    ///< processes per node
     double nodes = 1;
-    Penalties penalties;
+    Penalties penalties; ///< of the one process of a node that sends to others
 };
 
 /// T_comm = 2 log2(cores) T_on + 2 log2(nodes) T_off; T_comp = n T_flop (log2(cores) +
 /// log2(nodes)). [K] 5.3. n of T_comp counts operations, one per element; [K] uses the n of bytes
-/// for both.
-double allreduce(const ModelTable& table, const AllreduceInput& input);
+/// for both. Each round is a series of its own, so each pays its hops.
+KernelCost allreduce(const ModelTable& table, const AllreduceInput& input);
+
+/// Messages of one size that a process sends in a halo exchange; means over processes may be
+/// broken numbers.
+struct HaloMessages {
+    double bytes = 0;
+    double on_node = 0;
+    double off_node = 0;
+};
 
 struct HaloInput {
-    double on_node_messages = 0;
-    double off_node_messages = 0;
-    double on_node_bytes = 0;  ///< of each message
-    double off_node_bytes = 0; ///< of each message
-    bool pipelined = false;    ///< blocking short and eager messages hide penalties (5.9)
+    std::vector<HaloMessages> messages; ///< the first size is sent first
+    bool pipelined = false;             ///< blocking: short and eager messages hide penalties (5.9)
     Penalties penalties;
 };
 
-/// T_halo = T_on n_on + T_off n_off. [K] 5.3, with the penalties of 5.5 to 5.9.
-double halo_exchange(const ModelTable& table, const HaloInput& input);
+/// T_halo = T_on n_on + T_off n_off. [K] 5.3, with the penalties of 5.5 to 5.9; hops are paid once.
+KernelCost halo_exchange(const ModelTable& table, const HaloInput& input);
 
 /// Times of the parts of one iteration.
 struct SolverParts {
@@ -90,8 +123,7 @@ struct SolverParts {
     double preconditioner = 0;  ///< one application
     double matrix_vector = 0;   ///< computation of one product
     double halo = 0;            ///< its halo exchange
-    double allreduce = 0;       ///< one allreduce, without what can be hidden
-    double penalties = 0;       ///< penalties of one allreduce, which a nonblocking one hides
+    KernelCost allreduce;       ///< one; if nonblocking, its penalties can be hidden
     double synchronization = 0; ///< added to each allreduce
 };
 
