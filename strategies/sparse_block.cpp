@@ -1,0 +1,106 @@
+#include "strategies/sparse_block.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nodeaware::sparse {
+
+namespace {
+
+constexpr unsigned bits_of_a_digit = 7;
+constexpr unsigned more_digits = 1U << bits_of_a_digit;
+constexpr unsigned most_bits = 64;
+
+constexpr uint64_t not_whole = 1;
+constexpr uint64_t more = 2;
+constexpr unsigned flags = 2; ///< bits
+
+void append_number(std::vector<std::byte>& list, uint64_t number) {
+    while (number >= more_digits) {
+        list.push_back(static_cast<std::byte>(number % more_digits | more_digits));
+        number /= more_digits;
+    }
+    list.push_back(static_cast<std::byte>(number));
+}
+
+/// Takes a number from the front of the list; nothing if there is none.
+std::optional<uint64_t> take_number(std::span<const std::byte>& list) {
+    uint64_t number = 0;
+    for (unsigned shift = 0; !list.empty() && shift < most_bits; shift += bits_of_a_digit) {
+        const auto digit = std::to_integer<uint64_t>(list.front());
+        list = list.subspan(1);
+        number |= digit % more_digits << shift;
+        if (digit < more_digits) { return number; }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+uint64_t block_bytes(const Costs& costs, int ranks_per_node) {
+    constexpr double least = 64;
+    constexpr double most = 4096;
+    constexpr double begins_with = 64; ///< what comes before the blocks in a message, at most
+    const ProtocolCosts& eager = costs.eager();
+    const double ranks = std::max(1, ranks_per_node);
+    const double by_latency =
+        eager.per_byte > 0 ? eager.latency / (2 * eager.per_byte * ranks) : most;
+    const double by_limit = (static_cast<double>(eager.limit) - begins_with) / ranks;
+    const double bytes = std::clamp(std::min(by_latency, by_limit), least, most);
+    return static_cast<uint64_t>(bytes) / header_bytes * header_bytes;
+}
+
+std::vector<std::byte> list_of(std::span<const Entry> entries) {
+    std::vector<std::byte> list;
+    for (const Entry& entry : entries) {
+        append_number(list, static_cast<uint64_t>(entry.local));
+        append_number(list, entry.bytes);
+    }
+    return list;
+}
+
+std::optional<std::vector<Entry>> read_list(std::span<const std::byte> list, int ranks) {
+    std::vector<Entry> entries;
+    while (!list.empty()) {
+        const auto local = take_number(list);
+        const auto bytes = take_number(list);
+        if (!local || !bytes || *local >= static_cast<uint64_t>(ranks)) { return std::nullopt; }
+        entries.push_back({static_cast<int>(*local), *bytes});
+    }
+    return entries;
+}
+
+void write_header(std::byte* block, const Header& header) {
+    const uint64_t word = header.list_bytes << flags | (header.is_whole ? 0 : not_whole) |
+                          (header.has_more ? more : 0);
+    std::memcpy(block, &word, sizeof word);
+}
+
+Header read_header(const std::byte* block) {
+    uint64_t word = 0;
+    std::memcpy(&word, block, sizeof word);
+    return {word >> flags, (word & not_whole) == 0, (word & more) != 0};
+}
+
+std::optional<Block> read_block(std::span<const std::byte> block, int ranks) {
+    Block read;
+    read.header = read_header(block.data());
+    const uint64_t list_bytes = read.header.list_bytes;
+    read.is_listed = has_room(list_bytes, block.size());
+    if (!read.is_listed) {
+        return read.header.is_whole ? std::nullopt : std::optional(std::move(read));
+    }
+    auto entries = read_list(block.subspan(header_bytes, list_bytes), ranks);
+    if (!entries) { return std::nullopt; }
+    read.entries = std::move(*entries);
+    read.payload = header_bytes + list_bytes;
+    uint64_t room = block.size() - read.payload;
+    for (const Entry& entry : read.entries) {
+        if (!read.header.is_whole) { break; }
+        if (entry.bytes > room) { return std::nullopt; }
+        room -= entry.bytes;
+    }
+    return read;
+}
+
+} // namespace nodeaware::sparse
