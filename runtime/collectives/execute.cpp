@@ -187,22 +187,27 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
 
 } // namespace
 
-int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
-            CallRecord& record) {
+int execute_silently(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+                     CallRecord& record) {
     const ranges::Range range(name_of(exchange.operation), selected.strategy->name,
                               ranges::are_on ? exchange.bytes_sent() : 0);
-    int code = MPI_SUCCESS;
     try {
         const CompletionErrorsReturn errors_return;
         CopiedTogether small(exchange);
         exchange.traffic.packs_late = are_on_device(exchange.outgoing);
         share_device(exchange, *selected.parameters);
-        code = move(inner, exchange, selected, record);
+        const int code = move(inner, exchange, selected, record);
         if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
+        return code;
     } catch (const MpiError& error) {
         log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
-        code = error.code;
-    } catch (const std::bad_alloc&) { code = MPI_ERR_NO_MEM; }
+        return error.code;
+    } catch (const std::bad_alloc&) { return MPI_ERR_NO_MEM; }
+}
+
+int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+            CallRecord& record) {
+    const int code = execute_silently(inner, exchange, selected, record);
     if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
     return code;
 }

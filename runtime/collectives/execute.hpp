@@ -12,4 +12,8 @@ namespace nodeaware {
 int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
             CallRecord& record);
 
+/// The same without the error handler: one exchange of several that a call is made of.
+int execute_silently(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+                     CallRecord& record);
+
 } // namespace nodeaware

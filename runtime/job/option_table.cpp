@@ -216,6 +216,20 @@ std::vector<OptionRow> make_table() {
          [](Options& o, std::string_view v) {
              o.reorders_grids = pick<bool>(v, {{"off", false}, {"cart", true}});
          }},
+        {"SPARSE", "auto, personalized, nonblocking, locality, node_pairs", "auto",
+         "How nodeaware_alltoall_sparse and nodeaware_alltoall_sparse_v (nodeaware.h) go. "
+         "personalized: a reduction tells each rank how many messages come. nonblocking: "
+         "synchronous sends and a barrier. locality: one message from a rank to another node, "
+         "handed out there. node_pairs: one message between two nodes, twice more where messages "
+         "are large or many. auto: node_pairs where exchanges can be rerouted, else personalized "
+         "up to 16 ranks, else nonblocking.",
+         [](Options& o, std::string_view v) {
+             o.sparse = pick<SparseMethod>(v, {{"auto", SparseMethod::automatic},
+                                               {"personalized", SparseMethod::personalized},
+                                               {"nonblocking", SparseMethod::nonblocking},
+                                               {"locality", SparseMethod::locality},
+                                               {"node_pairs", SparseMethod::node_pairs}});
+         }},
         {"PPN", "a number, or several with commas between; cyclic: before them", "",
          "Pretend that nodes have this many ranks: cuts the ranks of a machine into virtual nodes "
          "(3,1,4: sizes used in turn), or deals them out to these one by one (cyclic:3,1,4). For "

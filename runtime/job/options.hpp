@@ -22,6 +22,9 @@ enum class DeviceAware { automatic, yes, no };
 
 enum class LogLevel { off, warn, info, debug };
 
+/// How messages of which the receivers do not know find them (nodeaware.h).
+enum class SparseMethod { automatic, personalized, nonblocking, locality, node_pairs };
+
 /// How an operation travels: by the application's own MPI call, by a strategy, or as the library
 /// thinks best.
 struct Choice {
@@ -41,6 +44,7 @@ struct Options {
     DeviceAware device_aware = DeviceAware::automatic;
     bool device_kernels = true; ///< copies of many short runs by kernels
     bool reorders_grids = false;
+    SparseMethod sparse = SparseMethod::automatic;
     std::vector<int> ppn;       ///< sizes of virtual nodes, used in turn; empty: none
     bool ppn_is_cyclic = false; ///< ranks are dealt out to the virtual nodes one by one
     LogLevel log = LogLevel::warn;
