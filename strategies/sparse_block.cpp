@@ -1,6 +1,5 @@
 #include "strategies/sparse_block.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace nodeaware::sparse {
@@ -36,19 +35,6 @@ std::optional<uint64_t> take_number(std::span<const std::byte>& list) {
 }
 
 } // namespace
-
-uint64_t block_bytes(const Costs& costs, int ranks_per_node) {
-    constexpr double least = 64;
-    constexpr double most = 4096;
-    constexpr double begins_with = 64; ///< what comes before the blocks in a message, at most
-    const ProtocolCosts& eager = costs.eager();
-    const double ranks = std::max(1, ranks_per_node);
-    const double by_latency =
-        eager.per_byte > 0 ? eager.latency / (2 * eager.per_byte * ranks) : most;
-    const double by_limit = (static_cast<double>(eager.limit) - begins_with) / ranks;
-    const double bytes = std::clamp(std::min(by_latency, by_limit), least, most);
-    return static_cast<uint64_t>(bytes) / header_bytes * header_bytes;
-}
 
 std::vector<std::byte> list_of(std::span<const Entry> entries) {
     std::vector<std::byte> list;

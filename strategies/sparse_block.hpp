@@ -1,7 +1,5 @@
 #pragma once
 
-#include "strategies/costs.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,12 +26,6 @@ struct Header {
     bool operator==(const Header&) const = default;
 };
 inline constexpr uint64_t header_bytes = sizeof(uint64_t);
-
-/// Bytes of a block, on all ranks the same. A block travels with those of the other ranks of its
-/// node for the same node; what that adds to the message should cost no more than half of what it
-/// costs to begin another one, alpha / 2 = ppn c beta, and it should go without asking the receiver
-/// first.
-uint64_t block_bytes(const Costs& costs, int ranks_per_node);
 
 /// The list as it is sent: numbers of as few bytes as they need.
 std::vector<std::byte> list_of(std::span<const Entry> entries);

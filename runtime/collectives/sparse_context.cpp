@@ -3,6 +3,7 @@
 #include "runtime/collectives/sparse_messages.hpp"
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/job/log.hpp"
+#include "strategies/sparse_choice.hpp"
 
 #include <array>
 #include <atomic>
@@ -112,12 +113,16 @@ void Context::choose(MPI_Comm comm) {
     }
 }
 
-/// False, on all ranks, where exchanges cannot be rerouted or one of them has no memory.
+/// False, on all ranks, where exchanges cannot be rerouted, where `auto` thinks them slower so, or
+/// one of them has no memory.
 bool Context::make_node_pairs(MPI_Comm comm) {
     Communicator& communicator = Communicator::of(comm, library->world);
     if (communicator.obstacle(Operation::alltoallv) != Reason::none) { return false; }
+    const InnerCommunicator& inner = communicator.inner();
+    const bool is_wanted = library->world.options.sparse == SparseMethod::node_pairs;
+    if (!is_wanted && !node_pairs_pay(inner.topology(), inner.parameters().costs)) { return false; }
     try {
-        node_pairs_ = std::make_unique<NodePairs>(communicator.inner());
+        node_pairs_ = std::make_unique<NodePairs>(inner);
     } catch (const std::bad_alloc&) { log(LogLevel::info, "no memory for blocks of all ranks"); }
     const int mine = node_pairs_ != nullptr ? 1 : 0;
     int all = 0;

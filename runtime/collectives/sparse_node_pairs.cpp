@@ -1,6 +1,7 @@
 #include "runtime/collectives/sparse_node_pairs.hpp"
 
 #include "runtime/collectives/execute.hpp"
+#include "strategies/sparse_choice.hpp"
 
 #include <algorithm>
 #include <new>
@@ -31,7 +32,7 @@ void try_with_memory(Received& received, Work work, Otherwise otherwise) {
 NodePairs::NodePairs(const InnerCommunicator& inner)
     : topology_(inner.topology()), node_(topology_.node_of(inner.rank())),
       local_(topology_.local_of(inner.rank())), byte_(inspect(MPI_BYTE)),
-      block_bytes_(block_bytes(inner.parameters().costs, topology_.most_ranks_on_a_node())),
+      block_bytes_(block_bytes(topology_, inner.parameters().costs)),
       for_(static_cast<size_t>(topology_.nodes())), from_(static_cast<size_t>(topology_.ranks())),
       blocks_out_(for_.size() * block_bytes_), blocks_in_(from_.size() * block_bytes_) {
     exchange_.traffic.outgoing.reserve(from_.size());

@@ -221,8 +221,8 @@ std::vector<OptionRow> make_table() {
          "personalized: a reduction tells each rank how many messages come. nonblocking: "
          "synchronous sends and a barrier. locality: one message from a rank to another node, "
          "handed out there. node_pairs: one message between two nodes, twice more where messages "
-         "are large or many. auto: node_pairs where exchanges can be rerouted, else personalized "
-         "up to 16 ranks, else nonblocking.",
+         "are large or many. auto: node_pairs where exchanges can be rerouted and nodes are "
+         "few, else personalized up to 16 ranks, else nonblocking.",
          [](Options& o, std::string_view v) {
              o.sparse = pick<SparseMethod>(v, {{"auto", SparseMethod::automatic},
                                                {"personalized", SparseMethod::personalized},

@@ -113,30 +113,4 @@ TEST(SparseBlock, RandomBytesDoNoHarm) {
     }
 }
 
-TEST(SparseBlock, BlocksOfANodeAreCheapAndGoWithoutAsking) {
-    const Costs costs;
-    uint64_t last = std::numeric_limits<uint64_t>::max();
-    for (const int on_a_node : {1, 2, 4, 16, 40, 128}) {
-        const uint64_t bytes = block_bytes(costs, on_a_node);
-        EXPECT_EQ(bytes % header_bytes, 0U);
-        EXPECT_GE(bytes, 64U);
-        EXPECT_LE(bytes, 4096U);
-        EXPECT_LE(bytes, last);
-        last = bytes;
-        if (bytes == 64) { continue; }
-        EXPECT_LE(bytes * static_cast<uint64_t>(on_a_node), costs.eager().limit);
-        EXPECT_LE(static_cast<double>(bytes) * on_a_node * costs.eager().per_byte,
-                  costs.eager().latency / 2);
-    }
-    EXPECT_EQ(last, 64U);
-}
-
-TEST(SparseBlock, MachinesWithoutBandwidthLimits) {
-    Costs costs;
-    costs.protocols[1] = {1 << 20, 1e-6, 0, 0};
-    EXPECT_EQ(block_bytes(costs, 4), 4096U);
-    costs.protocols[1] = {0, 5e-3, 1e-9, 0};
-    EXPECT_EQ(block_bytes(costs, 4), 64U);
-}
-
 } // namespace nodeaware::sparse
