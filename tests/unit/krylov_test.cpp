@@ -186,9 +186,10 @@ TEST(PoissonBlock, BlocksWithHalosAreOneMatrix) {
         Vector y;
         blocks[static_cast<std::size_t>(rank)].multiply_interior(y);
         blocks[static_cast<std::size_t>(rank)].multiply_shell(y);
-        for (int cell = 0; cell < cells * cells * cells; ++cell)
+        for (int cell = 0; cell < cells * cells * cells; ++cell) {
             EXPECT_NEAR(y[static_cast<std::size_t>(cell)], expected[place_in_whole(rank, cell)],
                         1e-13);
+        }
     }
 }
 
