@@ -48,7 +48,7 @@ class Shown {
   private:
     const CurveTable::Row& row(double bytes) const {
         const auto found = std::find_if(curves_.rows.begin(), curves_.rows.end(),
-                                        [&](const auto& one) { return one.bytes == bytes; });
+                                        [&](const auto& one) { return one.at == bytes; });
         if (found == curves_.rows.end()) { throw std::out_of_range("bytes"); }
         return *found;
     }

@@ -4,13 +4,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace nodeaware::tuning {
 
-/// Times of several ways to do the same over sizes: what a figure shows.
+/// Times of several ways to do the same over sizes, or another number: what a figure shows.
 struct CurveTable {
     struct Curve {
         std::string key;   ///< in CSV and JSON
@@ -24,7 +25,7 @@ struct CurveTable {
         std::string text; ///< where it is no number; empty: nothing
     };
     struct Row {
-        double bytes = 0;
+        double at = 0;                              ///< on the axis
         std::vector<std::optional<double>> seconds; ///< as in `curves`; empty: not to be had
         std::vector<bool> marked;                   ///< as in `curves`
         std::vector<Value> values;                  ///< as in `columns`
@@ -35,19 +36,29 @@ struct CurveTable {
     std::vector<Curve> curves;
     std::vector<std::string> columns; ///< what else there is to say of a size
     std::vector<Row> rows;
+    std::string axis = "bytes"; ///< in CSV and JSON
+    std::string axis_label = "message size (bytes)";
 };
+
+using Seconds = std::vector<double>; ///< of one row, as in CurveTable::curves
+
+void add_curve(CurveTable& table, const std::string& key, const std::string& label, int colour,
+               bool dashed = false);
+/// A row for each of `axis`, of which none is marked and nothing else is said.
+void add_rows(CurveTable& table, const std::vector<double>& axis,
+              const std::function<Seconds(double)>& seconds_of);
 
 /// One line per size: all times, marked ones with *, then the columns.
 std::string to_text(const CurveTable& table);
 
-/// Header "bytes,<key>...,<column>...", one line per size; what is absent is an empty field.
+/// Header "<axis>,<key>...,<column>...", one line per size; what is absent is an empty field.
 std::string to_csv(const CurveTable& table);
 
-/// `head` with "units" and "points": [{"bytes", "seconds": {key: time}, column: value}]; what is
-/// absent is null.
+/// `head` with "units" and "points": [{axis: number, "seconds": {key: time}, column: value}]; what
+/// is absent is null.
 std::string to_json_text(nlohmann::ordered_json head, const CurveTable& table);
 
-/// The figure: log-log, marked times with circles.
+/// The figure: log-log, marked times with circles. Times of 0 have no place in it.
 std::string to_svg(const CurveTable& table);
 
 } // namespace nodeaware::tuning

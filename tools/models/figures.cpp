@@ -8,7 +8,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <span>
 #include <stdexcept>
 
@@ -77,24 +76,8 @@ class Needs {
     std::string missing_;
 };
 
-using Seconds = std::vector<double>; ///< of one size, as in CurveTable::curves
-
 CurveTable titled(const ModelTable& table, int number, const std::string& what) {
     return {table.name + ", figure " + std::to_string(number) + ": " + what, "", {}, {}, {}};
-}
-
-void add_curve(CurveTable& result, const std::string& key, const std::string& label, int colour,
-               bool dashed = false) {
-    result.curves.push_back({key, label, dashed, false, colour});
-}
-
-void add_rows(CurveTable& result, const std::vector<double>& sizes,
-              const std::function<Seconds(double)>& seconds_of) {
-    for (const double bytes : sizes) {
-        const Seconds seconds = seconds_of(bytes);
-        result.rows.push_back(
-            {bytes, {seconds.begin(), seconds.end()}, std::vector<bool>(seconds.size()), {}});
-    }
 }
 
 size_t least_of(const CurveTable::Row& row, size_t first, size_t count) {
@@ -230,7 +213,7 @@ CurveTable figure_5(const ModelTable& table, const FigureInput& input,
         for (size_t i = 0; i < row.seconds.size(); i += 2) {
             row.marked[least_of(row, i, 2)] = true;
         }
-        row.values = {{copying_wins_from(table, row.bytes, gpus, input.duplicate_fraction), ""}};
+        row.values = {{copying_wins_from(table, row.at, gpus, input.duplicate_fraction), ""}};
     }
     return result;
 }

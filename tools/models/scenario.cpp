@@ -1,9 +1,9 @@
 #include "tools/models/scenario.hpp"
 
+#include "tools/models/settings.hpp"
 #include "tuning/node_aware_models.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -12,15 +12,6 @@
 namespace nodeaware::tuning {
 
 namespace {
-
-double number_in(std::string_view text, const std::string& what) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-        throw std::invalid_argument(what + ": " + std::string(text) + " is not a number");
-    }
-    return value;
-}
 
 /// What an exchange of one size amounts to.
 struct Volumes {
@@ -123,42 +114,30 @@ void find_winners(ScenarioPoint& point) {
 
 Scenario parse_scenario(std::string_view text) {
     Scenario scenario;
-    while (!text.empty()) {
-        const std::string_view part = text.substr(0, text.find(','));
-        text.remove_prefix(std::min(text.size(), part.size() + 1));
-        const size_t equals = part.find('=');
-        const std::string key(part.substr(0, equals));
-        const double value = number_in(
-            equals == std::string_view::npos ? "" : part.substr(equals + 1), "scenario, " + key);
-        const auto at_least = [&](double least) {
-            if (value < least) {
-                throw std::invalid_argument("scenario, " + key + ": must be at least " +
-                                            std::to_string(static_cast<int>(least)));
-            }
-            return value;
-        };
+    read_settings(text, "scenario", [&](const Setting& setting) {
+        const std::string& key = setting.key;
         if (key == "messages") {
-            scenario.messages = at_least(1);
+            scenario.messages = setting.at_least(1);
         } else if (key == "nodes") {
-            scenario.nodes = at_least(1);
+            scenario.nodes = setting.at_least(1);
         } else if (key == "dup") {
-            if (value < 0 || value >= 1) {
+            if (setting.value < 0 || setting.value >= 1) {
                 throw std::invalid_argument("scenario, dup: must be at least 0 and below 1");
             }
-            scenario.duplicate_fraction = value;
+            scenario.duplicate_fraction = setting.value;
         } else if (key == "gps") {
-            scenario.gps = static_cast<int>(at_least(1));
+            scenario.gps = static_cast<int>(setting.at_least(1));
         } else if (key == "ppn") {
-            scenario.ppn = static_cast<int>(at_least(1));
+            scenario.ppn = static_cast<int>(setting.at_least(1));
         } else if (key == "ppg") {
-            scenario.ppg = static_cast<int>(at_least(1));
+            scenario.ppg = static_cast<int>(setting.at_least(1));
         } else if (key == "cap") {
-            scenario.message_cap = at_least(1);
+            scenario.message_cap = setting.at_least(1);
         } else {
             throw std::invalid_argument("scenario: no key " + key +
                                         "; keys are messages, nodes, dup, gps, ppn, ppg, cap");
         }
-    }
+    });
     return scenario;
 }
 

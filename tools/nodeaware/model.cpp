@@ -2,6 +2,7 @@
 #include "tools/models/scenario.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
+#include "tools/nodeaware/model_krylov.hpp"
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/used_table.hpp"
 #include "tuning/node_aware_models.hpp"
@@ -25,8 +26,9 @@ struct ModelArguments {
     Table6Input input;
     std::string scenario;
     std::string kernel;
-    int figure = 0; ///< 0: the last one of the kernel
+    int figure = 0; ///< 0: the last one of copies and alltoallv; of others curves over nodes
     FigureInput figure_input;
+    KrylovArguments krylov;
     std::string sizes = "1:1048576";
     std::string svg;
     bool json = false;
@@ -128,21 +130,34 @@ void show_scenario(const ModelTable& table, const ModelArguments& arguments) {
                 {{"table", table.name}, {"scenario", to_json(scenario)}}, arguments);
 }
 
-void show_figure(const ModelTable& table, const ModelArguments& arguments) {
-    const int last = arguments.kernel == "copies" ? last_figure - 1 : last_figure;
-    const int number = arguments.figure == 0 ? last : arguments.figure;
-    if (!is_of_kernel(number, arguments.kernel)) {
-        throw std::invalid_argument("figure " + std::to_string(number) + " is not of --kernel " +
-                                    arguments.kernel);
+/// 2 to 5, or 6; 0 where a kernel of the paper on Krylov solvers has none chosen. Throws
+/// std::invalid_argument where the kernel has no such figure.
+int figure_of(const std::string& kernel, int chosen) {
+    std::string figures;
+    if (is_krylov_kernel(kernel)) {
+        if (is_krylov_figure(chosen, kernel)) { return chosen; }
+        figures = krylov_figures_of(kernel);
+    } else {
+        const bool is_copies = kernel == "copies";
+        const int number = chosen == 0 ? (is_copies ? last_figure - 1 : last_figure) : chosen;
+        if (is_of_kernel(number, kernel)) { return number; }
+        figures = is_copies ? "2 to 5" : "6";
     }
+    throw std::invalid_argument("figure " + std::to_string(chosen) + " is not of --kernel " +
+                                kernel + ": expected " + figures);
+}
+
+void show_figure(const ModelTable& table, const ModelArguments& arguments) {
+    const int number = figure_of(arguments.kernel, arguments.figure);
+    const std::vector<double> sizes = parse_sizes(arguments.sizes);
     const CurveTable curves =
-        figure(table, number, arguments.figure_input, parse_sizes(arguments.sizes));
-    show_curves(curves,
-                {{"table", table.name},
-                 {"kernel", arguments.kernel},
-                 {"figure", number},
-                 {"title", curves.title}},
-                arguments);
+        is_krylov_kernel(arguments.kernel)
+            ? krylov_curves_of(table, arguments.kernel, number, arguments.krylov, sizes)
+            : figure(table, number, arguments.figure_input, sizes);
+    ordered_json head = {{"table", table.name}, {"kernel", arguments.kernel}};
+    if (number > 0) { head["figure"] = number; }
+    head["title"] = curves.title;
+    show_curves(curves, head, arguments);
 }
 
 ModelTable chosen_table(const ModelArguments& arguments) {
@@ -216,7 +231,8 @@ void add_pattern(CLI::App& command, ModelArguments& arguments) {
     ExplainedPattern& pattern = arguments.pattern;
     command
         .add_option("--nodes", pattern.nodes,
-                    "Nodes of the pattern, or of --kernel alltoallv (there 32 by default)")
+                    "Nodes of the pattern, or of --kernel (there 32 of alltoallv, else 1024 by "
+                    "default; of curves over nodes the most)")
         ->capture_default_str()
         ->check(CLI::Range(2, 1 << 20));
     command
@@ -241,18 +257,25 @@ void add_pattern(CLI::App& command, ModelArguments& arguments) {
 }
 
 void add_kernel(CLI::App& command, ModelArguments& arguments) {
+    std::vector<std::string> kernels = {"copies", "alltoallv"};
+    kernels.insert(kernels.end(), krylov_kernels.begin(), krylov_kernels.end());
     CLI::Option* kernel =
         command
             .add_option("--kernel", arguments.kernel,
                         "Figures of the data movement paper: copies (2 to 5, ways of messages "
                         "between GPUs, and how many of them pay for copying to the CPU) or "
-                        "alltoallv (6)")
-            ->check(CLI::IsMember({"copies", "alltoallv"}));
+                        "alltoallv (6). Of the paper on Krylov solvers: allreduce (8, 9, 11), "
+                        "halo (6, 7, 9, 12; an exchange of 27 points) and the solvers cg, sapcg, "
+                        "nbpcg, pipecg, pipe2cg (10 of cg and pipecg), without --figure over "
+                        "nodes")
+            ->check(CLI::IsMember(kernels));
     command
         .add_option("--figure", arguments.figure,
-                    "Which of them: 2 one message, 3 between GPUs, 4 split over cores, 5 several "
-                    "messages, 6 collectives (default: 5 of copies, 6 of alltoallv)")
-        ->check(CLI::Range(first_figure, last_figure))
+                    "Which of them. Data movement: 2 one message, 3 between GPUs, 4 split over "
+                    "cores, 5 several messages, 6 collectives (default: 5 of copies, 6 of "
+                    "alltoallv). Krylov solvers: 6 postal model, 7 max-rate penalty, 8 hops, 9 "
+                    "max-rate, congestion and hops, 10 solvers over nodes, 11 and 12 overlap")
+        ->check(CLI::Range(first_figure, last_krylov_figure))
         ->needs(kernel);
     command
         .add_option("--dup", arguments.figure_input.duplicate_fraction,
@@ -260,6 +283,7 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
         ->capture_default_str()
         ->check(CLI::Range(0.0, 1.0))
         ->needs(kernel);
+    add_krylov_options(command, arguments.krylov);
 }
 
 /// Options that both --explain and --kernel have; what is not given is the table's.
@@ -270,10 +294,17 @@ void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
             throw CLI::RequiresError("--nodes", "--explain or --kernel");
         }
         arguments.figure_input.nodes = arguments.pattern.nodes;
+        arguments.krylov.input.nodes = arguments.pattern.nodes;
     }
     arguments.pattern.ppn = static_cast<int>(arguments.input.ppn);
-    if (is_given("--ppn")) { arguments.figure_input.processes_per_node = arguments.input.ppn; }
+    if (is_given("--ppn")) {
+        arguments.figure_input.processes_per_node = arguments.input.ppn;
+        arguments.krylov.input.processes_per_node = arguments.input.ppn;
+    }
     if (is_given("--gps")) { arguments.figure_input.gpus_per_node = 2 * arguments.input.gps; }
+    if (!arguments.kernel.empty()) {
+        check_kernel_options(command, arguments.kernel, arguments.figure);
+    }
 }
 
 } // namespace
