@@ -1,6 +1,7 @@
 #include "runtime/job/machine.hpp"
 #include "runtime/job/model.hpp"
 #include "tools/fit/measurement_json.hpp"
+#include "tools/fit/protocol_advice.hpp"
 #include "tools/nodeaware/calibration_benchmarks.hpp"
 #include "tools/nodeaware/calibration_files.hpp"
 #include "tools/nodeaware/commands.hpp"
@@ -170,9 +171,10 @@ int complain(const CalibrationJob& job, const std::string& what) {
     return cannot_calibrate;
 }
 
-/// Rank 0 alone; throws TableError or std::runtime_error.
+/// Rank 0 alone; throws TableError or std::runtime_error. `has_network`: the nodes are real, so
+/// that settings for their network mean something.
 void finish(const CalibrateArguments& arguments, const std::string& output, const FitResult& result,
-            const Calibration& calibration) {
+            const Calibration& calibration, bool has_network) {
     const Measurements& measured = calibration.measured;
     print_warnings(result);
     const bool reports = !is_standard_output(output) && !is_standard_output(arguments.measurements);
@@ -187,6 +189,8 @@ void finish(const CalibrateArguments& arguments, const std::string& output, cons
     if (!arguments.measurements.empty()) {
         write_text_file(arguments.measurements, to_json_text(measured));
     }
+    const std::string advice = has_network ? eager_advice(result) : "";
+    if (!advice.empty()) { std::fprintf(stderr, "nodeaware: %s\n", advice.c_str()); }
     std::fprintf(stderr, "nodeaware: verdict: %s\n", verdict_of(result).c_str());
 }
 
@@ -213,7 +217,8 @@ int calibrate_job(const CalibrateArguments& arguments, Gpu& gpu) {
         });
     job.progress().clear();
     if (world.rank == 0) {
-        finish(arguments, output.path, fitted(arguments, world, job, calibration), calibration);
+        finish(arguments, output.path, fitted(arguments, world, job, calibration), calibration,
+               !has_virtual_nodes(world));
         kept.done();
     }
     return 0;
