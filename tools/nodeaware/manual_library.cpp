@@ -60,9 +60,11 @@ void add_versions(Roff& page) {
     page.paragraph("An option or a command that is to go says so on stderr, with what replaces it, "
                    "from one MINOR version on, and goes with the next MAJOR one (before 1.0: with "
                    "the next MINOR one).");
-    page.paragraph("All else may change at any time: symbols of the cores, and what these agree on "
-                   "with `libnodeaware.so`, in shared memory and in messages. All ranks of a job "
-                   "need one version, and the library and its cores are of one build.");
+    page.paragraph(
+        "All else may change at any time: symbols of the cores that nodeaware.h does not "
+        "declare, and what these agree on "
+        "with `libnodeaware.so`, in shared memory and in messages. All ranks of a job "
+        "need one version, and the library and its cores are of one build.");
     page.item("MPI", "A core serves the MPI that it was built with, and newer ones and others with "
                      "its binary interface: `libnodeaware-openmpi.so` Open MPI (`libmpi.so.40`), "
                      "`libnodeaware-mpich.so` MPICH and those that took over its interface "
