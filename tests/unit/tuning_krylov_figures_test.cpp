@@ -120,6 +120,17 @@ TEST(HaloCounts, BoxesKeepMessagesOnNodes) {
     }
 }
 
+// On two nodes the order of the ranks is that of two boxes.
+TEST(HaloCounts, BoxesAreNoWorseThanTheOrderOfRanks) {
+    for (const int nodes : {1, 2, 3, 4, 8, 64}) {
+        const place::Grid grid = balanced_grid(16 * nodes);
+        const auto off_node = [&](HaloPlacement how) {
+            return count_halo(grid, place_halo(grid, nodes, 16, how), {}).average[0].off_node;
+        };
+        EXPECT_LE(off_node(HaloPlacement::boxes), off_node(HaloPlacement::block)) << nodes;
+    }
+}
+
 // 5.3 with table 1: the worst of 16384 processes sends four of six faces to other nodes.
 TEST(KrylovFigure6, PostalHaloExchange) {
     const KrylovShown shown("blue-waters", "halo", 6);

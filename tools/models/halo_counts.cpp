@@ -120,11 +120,16 @@ HaloCounts count_halo(const place::Grid& grid, const place::Placement& placement
 
 place::Placement place_halo(const place::Grid& grid, int nodes, int ppn, HaloPlacement how) {
     const std::vector<int> sizes(static_cast<size_t>(nodes), ppn);
-    if (how == HaloPlacement::boxes) {
-        auto boxes = place::tilings(grid, sizes, 1);
-        if (!boxes.empty()) { return std::move(boxes.front().placement); }
-    }
-    return place::block_placement(sizes);
+    place::Placement block = place::block_placement(sizes);
+    if (how == HaloPlacement::block) { return block; }
+    auto boxes = place::tilings(grid, sizes, 1);
+    const auto faces_off_node = [&](const place::Placement& placement) {
+        return count_halo(grid, placement, {}).average[0].off_node;
+    };
+    // Ranks in their order may be in boxes, too, and in better ones.
+    const bool is_better =
+        !boxes.empty() && faces_off_node(boxes.front().placement) < faces_off_node(block);
+    return is_better ? std::move(boxes.front().placement) : block;
 }
 
 } // namespace nodeaware::tuning

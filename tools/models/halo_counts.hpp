@@ -38,7 +38,7 @@ HaloCounts count_halo(const place::Grid& grid, const place::Placement& placement
                       const std::function<double(int, int)>& hops);
 
 /// Ranks of a grid on nodes of `ppn`: in the order of their numbers, as MPI_Cart_create mostly
-/// leaves them, or in boxes.
+/// leaves them, or in boxes where these have fewer faces between nodes.
 enum class HaloPlacement { block, boxes };
 place::Placement place_halo(const place::Grid& grid, int nodes, int ppn, HaloPlacement how);
 
