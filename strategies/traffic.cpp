@@ -1,6 +1,7 @@
 #include "strategies/traffic.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 namespace nodeaware {
@@ -86,7 +87,7 @@ class LocalMatcher {
             return;
         }
         const Message sent = queue.front();
-        queue.erase(queue.begin());
+        queue.pop_front();
         if (sent.bytes > expected.bytes) { traffic.truncated.push_back(expected.destination); }
         traffic.local.push_back({sent.source, sent.destination, sent.item, expected.item,
                                  sent.memory, std::min(sent.bytes, expected.bytes)});
@@ -101,7 +102,7 @@ class LocalMatcher {
     }
 
   private:
-    std::map<std::pair<int, int>, std::vector<Message>> waiting_;
+    std::map<std::pair<int, int>, std::deque<Message>> waiting_;
 };
 
 } // namespace

@@ -90,8 +90,10 @@ MessageCost off_node_message(const ModelTable& table, double bytes, const Penalt
     cost.penalties =
         max_rate_message(path, bytes, penalties.cores, table.inverse_injection_rate[0]) -
         cost.postal;
-    cost.penalties +=
-        penalties.hops > 0 ? congestion_hops_penalty(congestion, penalties.hops) : congestion;
+    // A mean of less than one hop is that of nodes which mostly share a router.
+    cost.penalties += penalties.hops > 0
+                          ? congestion_hops_penalty(congestion, std::max(1.0, penalties.hops))
+                          : congestion;
     cost.first_hops = hops_penalty(penalties.hop_latency, penalties.hops);
     return cost;
 }

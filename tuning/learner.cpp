@@ -95,7 +95,8 @@ void Learner::find_repeated() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
         Candidate& candidate = candidates_[i];
         candidate.is_repeated = false;
-        if (candidate.kind < 0 || candidate.measured || i == best_) { continue; }
+        const bool is_known = candidate.measured || candidate.agreed_prediction <= 0;
+        if (candidate.kind < 0 || is_known || i == best_) { continue; }
         for (size_t j = 0; j < candidates_.size(); ++j) {
             const Candidate& other = candidates_[j];
             const bool comes_first = j < i || j == best_ || other.measured;

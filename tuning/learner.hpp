@@ -32,7 +32,8 @@ class Learner {
     Learner(const std::vector<std::string_view>& names, size_t initial);
 
     /// Of the candidates with one number, unless it is negative, those for which the same is
-    /// predicted do the same. To be called before the first call, with a number for each.
+    /// predicted are thought to do the same. To be called before the first call, with a number for
+    /// each.
     void set_kinds(std::span<const int> kinds);
     /// To be called on all ranks alike: it is another from now on, of which nothing is known yet;
     /// or it is not possible.

@@ -114,7 +114,8 @@ void carry_out(MPI_Comm comm, Context& context, std::span<const Outgoing> outgoi
                Received& received) {
     const int tag = context.next_tag();
     switch (context.method()) {
-    case SparseMethod::personalized: return personalized(context.comm(), tag, outgoing, received);
+    case SparseMethod::personalized:
+        return personalized(context.comm(), tag, outgoing, context.counts(), received);
     case SparseMethod::locality: return locality(context, tag, outgoing, received);
     case SparseMethod::node_pairs:
         before_blocking();

@@ -64,9 +64,13 @@ Context& Context::of(MPI_Comm comm) {
     if (Context* const context = kept(comm)) { return *context; }
     before_blocking();
     auto made = std::make_unique<Context>();
-    made->comm_ = InnerCommunicator::create_private(comm);
+    made->comm_ = InnerCommunicator::create_for_all(comm);
+    if (made->comm_ == MPI_COMM_NULL) {
+        throw MpiError(MPI_ERR_OTHER, "private communicator for sparse exchanges");
+    }
     MPI_CALL(Comm_rank, made->comm_, &made->rank_);
     MPI_CALL(Comm_size, made->comm_, &made->size_);
+    made->counts_.resize(static_cast<size_t>(made->size_));
     made->choose(comm);
     MPI_CALL(Comm_set_attr, comm, keyval(), made.get());
     if (made->rank_ == 0) {
@@ -82,13 +86,17 @@ Context::~Context() {
     if (comm_ != MPI_COMM_NULL) { mpi.Comm_free(&comm_); }
 }
 
-/// What the settings say: of rank 0 of the job, or of the communicator where the library has not
-/// been started.
+/// What the settings of rank 0 say: others may be of another job, or without the library.
 SparseMethod Context::chosen() const {
-    if (library != nullptr) { return library->world.options.sparse; }
     int number = 0;
-    if (rank_ == 0) {
-        number = static_cast<int>(read_options(process_environment()).options.sparse);
+    if (rank_ == 0 && library != nullptr) {
+        number = static_cast<int>(library->world.options.sparse);
+    } else if (rank_ == 0) {
+        const auto read = read_options(process_environment());
+        for (const std::string& complaint : read.complaints) {
+            write_log(LogLevel::warn, complaint);
+        }
+        number = static_cast<int>(read.options.sparse);
     }
     MPI_CALL(Bcast, &number, 1, MPI_INT, 0, comm_);
     return static_cast<SparseMethod>(number);

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace nodeaware::sparse {
 
@@ -23,6 +25,8 @@ class Context {
     const Topology& topology() const { return *topology_; }
     /// node_pairs only.
     NodePairs& node_pairs() { return *node_pairs_; }
+    /// Memory for a number of each rank, so that a rank which has no more can take part in a sum.
+    std::span<int> counts() { return counts_; }
     /// Tag of the call that begins, on comm() and node_comm().
     int next_tag() { return static_cast<int>(++calls_ % 2); }
 
@@ -46,6 +50,7 @@ class Context {
     int rank_ = 0;
     int size_ = 0;
     unsigned calls_ = 0;
+    std::vector<int> counts_;
 };
 
 } // namespace nodeaware::sparse

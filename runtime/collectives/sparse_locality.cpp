@@ -61,8 +61,7 @@ template <class Work> void or_nothing(std::vector<Parts>& parts, Received& recei
 
 } // namespace
 
-void locality(const Context& context, int tag, std::span<const Outgoing> outgoing,
-              Received& received) {
+void locality(Context& context, int tag, std::span<const Outgoing> outgoing, Received& received) {
     const Topology& topology = context.topology();
     int rank = 0;
     MPI_CALL(Comm_rank, context.comm(), &rank);
@@ -102,7 +101,8 @@ void locality(const Context& context, int tag, std::span<const Outgoing> outgoin
         }
     });
     Received from_mates;
-    personalized(context.node_comm(), tag, messages_of(to_mates, locals), from_mates);
+    personalized(context.node_comm(), tag, messages_of(to_mates, locals), context.counts(),
+                 from_mates);
     received.fail(from_mates.error);
     received.memory = std::move(from_mates.memory);
     for (const Incoming& message : from_mates.messages) {

@@ -9,7 +9,6 @@ namespace nodeaware::sparse {
 /// as one message to the rank there that has its local number (modulo the ranks of that node), by
 /// the nonblocking method; that hands it out on the node by the personalized one. Collective over
 /// the communicator of a context whose method this is. Throws MpiError.
-void locality(const Context& context, int tag, std::span<const Outgoing> outgoing,
-              Received& received);
+void locality(Context& context, int tag, std::span<const Outgoing> outgoing, Received& received);
 
 } // namespace nodeaware::sparse

@@ -112,17 +112,23 @@ void NodePairs::write_blocks(const Call& call) {
     }
 }
 
-/// One exchange with the others. `list` says what this rank sends and receives.
-template <class List> void NodePairs::move(const Call& call, Sharing sharing, List list) {
+/// One exchange with the others. `list` says what this rank sends and receives. False: it failed.
+template <class List> bool NodePairs::move(const Call& call, Sharing sharing, List list) {
     exchange_.clear();
     exchange_.sharing = sharing;
-    try_with_memory(call.received, list, [&] { exchange_.clear(); });
+    bool is_listed = true;
+    try_with_memory(call.received, list, [&] {
+        exchange_.clear();
+        is_listed = false;
+    });
     static const Strategy* const model = find_strategy("model");
     Selected selected;
     selected.strategy = model;
     selected.parameters = &call.inner.parameters();
     CallRecord record;
-    call.received.fail(execute_silently(call.inner, exchange_, selected, record));
+    const int code = execute_silently(call.inner, exchange_, selected, record);
+    call.received.fail(code);
+    return is_listed && code == MPI_SUCCESS;
 }
 
 void NodePairs::send(int peer, uint32_t memory, const std::byte* data, uint64_t bytes) {
@@ -193,7 +199,7 @@ void NodePairs::take_entries(FromRank& from, const std::vector<Entry>& entries,
 
 void NodePairs::exchange_lists(const Call& call) {
     Bytes lists;
-    move(call, Sharing::both, [&] {
+    const bool have_come = move(call, Sharing::both, [&] {
         uint64_t bytes = 0;
         for (FromRank& from : from_) {
             if (from.is_listed) { continue; }
@@ -213,7 +219,7 @@ void NodePairs::exchange_lists(const Call& call) {
             receive(static_cast<int>(rank), lists.data() + from.list_at, from.header.list_bytes);
         }
     });
-    if (call.received.error != MPI_SUCCESS) { return; }
+    if (!have_come) { return; }
     try_with_memory(
         call.received, [&] { read_lists(lists, call.received); }, [] {});
 }

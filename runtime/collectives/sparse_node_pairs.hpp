@@ -61,7 +61,7 @@ class NodePairs {
     void exchange_messages(const Call& call);
     void assemble(Received& received) const;
 
-    template <class List> void move(const Call& call, Sharing sharing, List list);
+    template <class List> bool move(const Call& call, Sharing sharing, List list);
     void send(int peer, uint32_t memory, const std::byte* data, uint64_t bytes);
     void send_to_node(size_t node, const std::byte* data, uint64_t bytes);
     void receive(int peer, std::byte* data, uint64_t bytes);

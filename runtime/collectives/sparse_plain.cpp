@@ -15,21 +15,23 @@ using BarrierFunction = int (*)(MPI_Comm, MPI_Request*);
 /// The messages of a call on their way.
 class Messages {
   public:
-    Messages(MPI_Comm comm, int tag, size_t sends, Received& received)
-        : comm_(comm), tag_(tag), received_(received) {
-        requests_.reserve(sends);
-    }
+    Messages(MPI_Comm comm, int tag, Received& received)
+        : comm_(comm), tag_(tag), received_(received) {}
 
-    /// What cannot be sent is an error of this rank, and the others may miss it.
-    void send(std::span<const Outgoing> outgoing, Send begin) {
+    /// What cannot be sent is an error of this rank, and the others miss it. `begun(peer)` is told
+    /// of what can.
+    template <class Begun> void send(std::span<const Outgoing> outgoing, Send begin, Begun begun) {
         for (const Outgoing& message : outgoing) {
             guarded([&] {
                 const Elements elements(message.bytes);
-                MPI_Request request = MPI_REQUEST_NULL;
+                requests_.push_back(MPI_REQUEST_NULL);
                 const int code = begin(message.data, elements.count(), elements.type(),
-                                       message.peer, tag_, comm_, &request);
-                if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Isend"); }
-                requests_.push_back(request);
+                                       message.peer, tag_, comm_, &requests_.back());
+                if (code != MPI_SUCCESS) {
+                    requests_.back() = MPI_REQUEST_NULL;
+                    throw MpiError(code, "MPI_Isend");
+                }
+                begun(message.peer);
             });
         }
     }
@@ -84,19 +86,19 @@ class Messages {
 
 } // namespace
 
-void personalized(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, Received& received) {
+void personalized(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, std::span<int> counts,
+                  Received& received) {
     int ranks = 0;
     int rank = 0;
     MPI_CALL(Comm_size, comm, &ranks);
     MPI_CALL(Comm_rank, comm, &rank);
-    std::vector<int> mine(static_cast<size_t>(ranks));
-    std::vector<int> all(static_cast<size_t>(ranks));
-    Messages messages(comm, tag, outgoing.size(), received);
-    for (const Outgoing& message : outgoing) { ++mine[static_cast<size_t>(message.peer)]; }
-    messages.send(outgoing, mpi.Isend);
+    const std::span sums = counts.first(static_cast<size_t>(ranks));
+    std::fill(sums.begin(), sums.end(), 0);
+    Messages messages(comm, tag, received);
+    messages.send(outgoing, mpi.Isend, [&](int peer) { ++sums[static_cast<size_t>(peer)]; });
     before_blocking();
-    MPI_CALL(Allreduce, mine.data(), all.data(), ranks, MPI_INT, MPI_SUM, comm);
-    int missing = all[static_cast<size_t>(rank)];
+    MPI_CALL(Allreduce, MPI_IN_PLACE, sums.data(), ranks, MPI_INT, MPI_SUM, comm);
+    int missing = sums[static_cast<size_t>(rank)];
     wait_for([&] {
         while (missing > 0 && messages.receive_one()) { --missing; }
         return missing == 0 && messages.are_sent();
@@ -107,8 +109,8 @@ void personalized(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, Re
 void nonblocking(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, Received& received) {
     static const auto begin_barrier = reinterpret_cast<BarrierFunction>(find_mpi("MPI_Ibarrier"));
     if (begin_barrier == nullptr) { throw std::runtime_error("this MPI has no MPI_Ibarrier"); }
-    Messages messages(comm, tag, outgoing.size(), received);
-    messages.send(outgoing, mpi.Issend);
+    Messages messages(comm, tag, received);
+    messages.send(outgoing, mpi.Issend, [](int /*peer*/) {});
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool has_begun_barrier = false;
     wait_for([&] {

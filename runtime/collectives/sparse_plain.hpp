@@ -8,8 +8,10 @@
 namespace nodeaware::sparse {
 
 /// Algorithm 1: a reduction tells each rank how many messages it gets. Collective over `comm`.
-/// Throws MpiError and std::bad_alloc before anything is sent.
-void personalized(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, Received& received);
+/// `counts`: memory for a number of each rank. Throws MpiError if MPI fails so that this rank
+/// cannot go on with the others.
+void personalized(MPI_Comm comm, int tag, std::span<const Outgoing> outgoing, std::span<int> counts,
+                  Received& received);
 
 /// Algorithm 2: synchronous sends tell that what was sent has been received, a nonblocking barrier
 /// that this holds on all ranks. The same otherwise.

@@ -26,7 +26,10 @@ const char* load_mpi(void* (*next)(const char* name)) {
     next_function = next;
 #define X(name)                                                                                    \
     mpi.name = reinterpret_cast<decltype(mpi.name)>(next("MPI_" #name));                           \
-    if (mpi.name == nullptr) { return "MPI_" #name; }
+    if (mpi.name == nullptr) {                                                                     \
+        mpi = Mpi();                                                                               \
+        return "MPI_" #name;                                                                       \
+    }
     NODEAWARE_MPI_FUNCTIONS(X)
 #undef X
 #ifdef NODEAWARE_MPI_LARGE_COUNTS

@@ -1,5 +1,6 @@
-// Sparse exchanges that all ranks call with wrong arguments: the error is returned and given to the
-// error handler of the communicator, once, and the next exchange goes well.
+// Sparse exchanges that all ranks call with wrong arguments, or that fail on one rank alone: the
+// error is returned and given to the error handler of the communicator, once, and the next exchange
+// goes well.
 
 #include "runtime/core/nodeaware.h"
 
@@ -145,6 +146,54 @@ void expect_errors(MPI_Comm comm) {
     expect_right(comm, "after all");
 }
 
+/// Rank 0 alone finds when it packs that its datatype is not committed: it gets an error, and the
+/// others all that comes from others, lists that have no room in a block among it.
+void expect_error_alone(MPI_Comm comm) {
+    constexpr int empty_messages = 3000;
+    const char* const test = "one rank alone";
+    int rank = 0;
+    int ranks = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    MPI_Datatype gaps = MPI_DATATYPE_NULL;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+    const std::vector<int> sent = {rank, rank, rank};
+    std::vector<int> destinations = {(rank + 1) % ranks};
+    std::vector<int> counts = {1};
+    for (int i = 0; i < empty_messages && rank != 0; ++i) {
+        destinations.push_back((rank + 1) % ranks);
+        counts.push_back(0);
+    }
+    const std::vector<int> displacements(counts.size());
+    const auto messages = static_cast<int>(counts.size());
+    int got = 0;
+    int size = 0;
+    int* sources = nullptr;
+    int* got_counts = nullptr;
+    int* got_displacements = nullptr;
+    void* values = nullptr;
+    handled = 0;
+    const int code = nodeaware_alltoall_sparse_v(messages, 1, destinations.data(), counts.data(),
+                                                 displacements.data(), rank == 0 ? gaps : MPI_INT,
+                                                 sent.data(), &got, &size, &sources, &got_counts,
+                                                 &got_displacements, MPI_INT, &values, comm);
+    if (rank == 0) {
+        expect(code != MPI_SUCCESS && handled == 1, test, "no error");
+    } else {
+        const bool is_from_first = rank == 1;
+        expect(code == MPI_SUCCESS && handled == 0, test, "an error of another rank");
+        expect(got == (is_from_first ? 0 : empty_messages + 1), test, "another number of messages");
+        const bool has_value = size == 1 && *static_cast<int*>(values) == rank - 1;
+        expect(is_from_first || has_value, test, "another message");
+    }
+    for (void* const memory : {static_cast<void*>(sources), static_cast<void*>(got_counts),
+                               static_cast<void*>(got_displacements), values}) {
+        nodeaware_free(memory);
+    }
+    MPI_Type_free(&gaps);
+    expect_right(comm, test);
+}
+
 MPI_Comm make_intercommunicator() {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -169,6 +218,7 @@ int main(int argc, char** argv) {
         MPI_Comm_set_errhandler(comm, errhandler);
     }
     expect_errors(dup);
+    expect_error_alone(dup);
     expect_errors(MPI_COMM_WORLD);
     for (const bool is_counted : {false, true}) {
         expect_error(MPI_COMM_NULL, "no communicator", MPI_ERR_COMM, is_counted,

@@ -70,7 +70,8 @@ constexpr std::array tools = {
     Tool{"sudo", of_tool("u user g group h host p prompt C D R r t T U", 0, true), Handing::part},
     Tool{"apptainer", {}, Handing::prefixed, "APPTAINERENV_", true},
     Tool{"singularity", {}, Handing::prefixed, "SINGULARITYENV_", true},
-    Tool{"ch-run", in_image("b bind c cd g gid m mount u uid"), Handing::everything, "", true},
+    Tool{"ch-run", in_image("b bind c cd g gid join-ct join-pid join-tag m mount u uid unset-env"),
+         Handing::everything, "", true},
     Tool{"shifter", {}, Handing::nothing}, // setuid programs are given no preload
     Tool{"sarus", {}, Handing::nothing},
     Tool{"docker", {}, Handing::nothing},

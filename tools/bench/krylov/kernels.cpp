@@ -29,7 +29,7 @@ void compute(double seconds, MpiReductions& reductions) {
         if (end - time < pause) {
             sched_yield();
         } else {
-            sleep_until(is_pending ? time + pause : end);
+            sleep_until(is_pending ? time + pause : end - pause);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 
 namespace bench::krylov {
@@ -58,7 +59,7 @@ Vector right_hand_side(const Settings& settings, MPI_Comm comm) {
                 const std::int64_t x = std::int64_t{place[0]} * n + i;
                 const std::int64_t y = std::int64_t{place[1]} * n + j;
                 const std::int64_t z = std::int64_t{place[2]} * n + k;
-                b.push_back(static_cast<double>((73 * x + 179 * y + 283 * z) % 97) / 97);
+                b.push_back(static_cast<double>((73 * x + 179 * y + 283 * z) % 97 + 1) / 97);
             }
         }
     }
@@ -103,7 +104,8 @@ Result measure_solver(const std::string& name, const Settings& settings, MPI_Com
     solved.residual = relative_residual(matrix, reductions, b, solver->solution());
     solved.is_converged = solution.is_converged && solved.residual <= tolerance;
     solved.solution = hash_of(solver->solution(), comm);
-    result.is_wrong = solution.is_converged && !solved.is_converged;
+    result.is_wrong =
+        std::isnan(solved.residual) || (solution.is_converged && !solved.is_converged);
     return result;
 }
 
