@@ -2,12 +2,12 @@
  * libnodeaware-mpich. It need not be preloaded; if it is, exchanges go by nodes.
  *
  * Sparse exchanges: every rank knows to whom it sends and how much, and nobody knows what it
- * receives. Collective over an intracommunicator; the first on it makes a private communicator. Returns MPI_SUCCESS or an error code, after the
- * error handler of the communicator has been called. What is wrong with the arguments of a rank
- * (MPI_ERR_COUNT, MPI_ERR_RANK, MPI_ERR_TYPE, MPI_ERR_BUFFER, MPI_ERR_ARG, MPI_ERR_COMM) is found
- * before it sends anything; the others wait for it, as in MPI. A rank that fails later, as without
- * memory, takes part all the same: it gets an error, and others may miss what it had for them, or
- * was to hand on.
+ * receives. Collective over an intracommunicator; the first on it makes a private communicator.
+ * Returns MPI_SUCCESS or an error code, after the error handler of the communicator has been
+ * called. What is wrong with the arguments of a rank (MPI_ERR_COUNT, MPI_ERR_RANK, MPI_ERR_TYPE,
+ * MPI_ERR_BUFFER, MPI_ERR_ARG, MPI_ERR_COMM) is found before it sends anything; the others wait for
+ * it, as in MPI. A rank that fails later, as without memory, takes part all the same: it gets an
+ * error, and others may miss what it had for them, or was to hand on.
  *
  * Memory is that of the host. Datatypes must match as MPI demands of messages; those of what is
  * received must not have a negative lower bound or extent. Ranks may be listed several times, and
