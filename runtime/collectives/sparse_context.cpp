@@ -64,10 +64,7 @@ Context& Context::of(MPI_Comm comm) {
     if (Context* const context = kept(comm)) { return *context; }
     before_blocking();
     auto made = std::make_unique<Context>();
-    made->comm_ = InnerCommunicator::create_for_all(comm);
-    if (made->comm_ == MPI_COMM_NULL) {
-        throw MpiError(MPI_ERR_OTHER, "private communicator for sparse exchanges");
-    }
+    made->comm_ = InnerCommunicator::create_private(comm);
     MPI_CALL(Comm_rank, made->comm_, &made->rank_);
     MPI_CALL(Comm_size, made->comm_, &made->size_);
     made->counts_.resize(static_cast<size_t>(made->size_));

@@ -67,7 +67,8 @@ bool InnerCommunicator::may_wait_for_another(MPI_Comm comm) {
 #endif
 }
 
-MPI_Comm InnerCommunicator::create_for_all(MPI_Comm comm) {
+/// One that all ranks of `comm` have, or none of them: MPI_COMM_NULL.
+MPI_Comm InnerCommunicator::make_for_all(MPI_Comm comm) {
     if (may_wait_for_another(comm)) { return MPI_COMM_NULL; }
     MPI_Comm made = MPI_COMM_NULL;
     try {
@@ -83,7 +84,7 @@ MPI_Comm InnerCommunicator::create_for_all(MPI_Comm comm) {
 std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topology topology,
                                                              std::vector<int> members,
                                                              const World& world) {
-    MPI_Comm own = create_for_all(comm);
+    MPI_Comm own = make_for_all(comm);
     if (own == MPI_COMM_NULL) { return nullptr; }
     std::shared_ptr<InnerCommunicator> inner(
         new InnerCommunicator(own, std::move(topology), std::move(members), world));
@@ -135,7 +136,7 @@ int InnerCommunicator::alive() { return all_alive; }
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
 
 MPI_Comm InnerCommunicator::second_comm() {
-    if (second_comm_ == MPI_COMM_NULL) { second_comm_ = create_for_all(comm_); }
+    if (second_comm_ == MPI_COMM_NULL) { second_comm_ = make_for_all(comm_); }
     return second_comm_;
 }
 

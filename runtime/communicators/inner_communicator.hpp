@@ -74,8 +74,6 @@ class InnerCommunicator {
     /// A communicator of the same ranks in the same order, without the attributes of the original:
     /// MPI_Comm_dup would copy them and run the copy functions of the application. Throws MpiError.
     static MPI_Comm create_private(MPI_Comm comm);
-    /// The same, one that all ranks of `comm` have, or none of them: MPI_COMM_NULL.
-    static MPI_Comm create_for_all(MPI_Comm comm);
 
     /// Leaves its communicator to MPI_Finalize.
     void leave_communicator() { is_left_ = true; }
@@ -85,6 +83,7 @@ class InnerCommunicator {
   private:
     InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                       const World& world);
+    static MPI_Comm make_for_all(MPI_Comm comm);
     static bool may_wait_for_another(MPI_Comm comm);
     bool create_arena();
 
