@@ -53,19 +53,17 @@ NODEAWARE_EXPORT int nodeaware_alltoall_sparse(int send_nnz, const int* dest, in
                                                int* recv_nnz, int** src, int recvcount,
                                                MPI_Datatype recvtype, void** recvvals,
                                                MPI_Comm comm) {
-    nodeaware::sparse::Sent sent;
-    sent.messages = send_nnz;
-    sent.destinations = dest;
-    sent.count = sendcount;
-    sent.type = sendtype;
-    sent.buffer = sendvals;
-    nodeaware::sparse::Wanted wanted;
-    wanted.count = recvcount;
-    wanted.type = recvtype;
-    wanted.messages = recv_nnz;
-    wanted.sources = src;
-    wanted.buffer = recvvals;
-    return nodeaware::exchange_sparse(sent, wanted, comm);
+    return nodeaware::exchange_sparse({.messages = send_nnz,
+                                       .destinations = dest,
+                                       .count = sendcount,
+                                       .type = sendtype,
+                                       .buffer = sendvals},
+                                      {.count = recvcount,
+                                       .type = recvtype,
+                                       .messages = recv_nnz,
+                                       .sources = src,
+                                       .buffer = recvvals},
+                                      comm);
 }
 
 NODEAWARE_EXPORT int
@@ -73,25 +71,23 @@ nodeaware_alltoall_sparse_v(int send_nnz, int send_size, const int* dest, const 
                             const int* sdispls, MPI_Datatype sendtype, const void* sendvals,
                             int* recv_nnz, int* recv_size, int** src, int** recvcounts,
                             int** rdispls, MPI_Datatype recvtype, void** recvvals, MPI_Comm comm) {
-    nodeaware::sparse::Sent sent;
-    sent.messages = send_nnz;
-    sent.destinations = dest;
-    sent.has_counts = true;
-    sent.size = send_size;
-    sent.counts = sendcounts;
-    sent.displacements = sdispls;
-    sent.type = sendtype;
-    sent.buffer = sendvals;
-    nodeaware::sparse::Wanted wanted;
-    wanted.has_counts = true;
-    wanted.type = recvtype;
-    wanted.messages = recv_nnz;
-    wanted.size = recv_size;
-    wanted.sources = src;
-    wanted.counts = recvcounts;
-    wanted.displacements = rdispls;
-    wanted.buffer = recvvals;
-    return nodeaware::exchange_sparse(sent, wanted, comm);
+    return nodeaware::exchange_sparse({.messages = send_nnz,
+                                       .destinations = dest,
+                                       .has_counts = true,
+                                       .size = send_size,
+                                       .counts = sendcounts,
+                                       .displacements = sdispls,
+                                       .type = sendtype,
+                                       .buffer = sendvals},
+                                      {.has_counts = true,
+                                       .type = recvtype,
+                                       .messages = recv_nnz,
+                                       .size = recv_size,
+                                       .sources = src,
+                                       .counts = recvcounts,
+                                       .displacements = rdispls,
+                                       .buffer = recvvals},
+                                      comm);
 }
 
 NODEAWARE_EXPORT int nodeaware_free(void* memory) {

@@ -2,6 +2,7 @@
 #include "strategies/piece_layout.hpp"
 #include "strategies/relay.hpp"
 #include "strategies/schedule.hpp"
+#include "tests/unit/even_topology.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,14 +13,6 @@
 namespace nodeaware {
 
 namespace {
-
-Topology even(int nodes, int ranks) {
-    std::vector<int> names;
-    for (int node = 0; node < nodes; ++node) {
-        names.insert(names.end(), static_cast<size_t>(ranks), node);
-    }
-    return Topology(names);
-}
 
 /// A message costs `alpha` seconds, the rank that sends it or its whole node; a byte 20 ns.
 Costs costs_of(double alpha, bool is_of_node) {
@@ -155,19 +148,19 @@ TEST(Relay, CarriesWhatCostsLessThanItsMessage) {
     Parameters parameters;
     parameters.arena_bytes = uint64_t{1} << 30;
     parameters.costs = costs_of(5e-3, true);
-    const Topology topology = even(8, 4);
+    const Topology topology = even_topology(8, 4);
     // 12 hops for 7 bundles: 5/7 of a bundle more, which may take the 5 ms of a message.
     EXPECT_EQ(Relay(topology, parameters).limit(), 350000U);
     parameters.radix = 8; // no bundle is passed on
     EXPECT_GT(Relay(topology, parameters).limit(), uint64_t{1} << 20);
-    EXPECT_FALSE(Relay(even(2, 4), parameters).is_used());
+    EXPECT_FALSE(Relay(even_topology(2, 4), parameters).is_used());
     parameters.radix = 0;
     EXPECT_FALSE(Relay(topology, parameters).is_used());
 }
 
 TEST(Relay, HasRoomForAllThatMayCome) {
     for (const int nodes : {3, 4, 7, 8, 31}) {
-        const Topology topology = even(nodes, 2);
+        const Topology topology = even_topology(nodes, 2);
         Parameters parameters;
         parameters.costs = costs_of(1, true);
         for (parameters.radix = 2; parameters.radix < nodes; ++parameters.radix) {
@@ -187,17 +180,17 @@ TEST(Relay, HasRoomForAllThatMayCome) {
 }
 
 TEST(Relay, RadixIsThatOfTheMachine) {
-    const Topology topology = even(16, 2);
+    const Topology topology = even_topology(16, 2);
     EXPECT_EQ(best_radix(topology, 32, costs_of(5e-3, true)), 2); // 4 messages
     // Where ranks pay for themselves, two of them send at a time.
     EXPECT_EQ(best_radix(topology, 32, costs_of(5e-3, false)), 3);
-    EXPECT_EQ(best_radix(even(2, 4), 32, costs_of(5e-3, true)), 0);
+    EXPECT_EQ(best_radix(even_topology(2, 4), 32, costs_of(5e-3, true)), 0);
     EXPECT_NEAR(relay_seconds(topology, 2, true, 32, costs_of(5e-3, true)), 4 * 5e-3, 1e-4);
 }
 
 /// Tables may say that MPI sends nothing at once.
 TEST(Relay, AnyTableWillDo) {
-    const Topology topology = even(16, 2);
+    const Topology topology = even_topology(16, 2);
     for (const uint64_t limit : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
         for (const double latency : {0.0, 1e-6, 1.0}) {
             Costs costs = costs_of(1e-6, true);
@@ -215,7 +208,7 @@ TEST(Relay, AnyTableWillDo) {
 }
 
 TEST(Relay, PredictionsTakeTheBestRadixWhereNoneIsGiven) {
-    const Topology topology = even(16, 2);
+    const Topology topology = even_topology(16, 2);
     Parameters parameters;
     parameters.arena_bytes = uint64_t{1} << 30;
     parameters.costs = costs_of(5e-3, false);
@@ -234,7 +227,7 @@ TEST(Relay, PredictionsTakeTheBestRadixWhereNoneIsGiven) {
 }
 
 TEST(Relay, LargePairsGoAsTheModelSays) {
-    const Topology topology = even(8, 4);
+    const Topology topology = even_topology(8, 4);
     Parameters parameters;
     parameters.arena_bytes = uint64_t{1} << 30;
     parameters.costs = costs_of(5e-3, true);

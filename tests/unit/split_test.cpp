@@ -1,5 +1,6 @@
 #include "strategies/forecast.hpp"
 #include "strategies/strategy.hpp"
+#include "tests/unit/even_topology.hpp"
 #include "tests/unit/published_split.hpp"
 #include "tests/unit/random_case.hpp"
 
@@ -24,14 +25,6 @@ namespace nodeaware::test {
 namespace {
 
 constexpr uint64_t default_cap = 60 << 10;
-
-Topology cluster(int nodes, int ranks) {
-    std::vector<int> names;
-    for (int node = 0; node < nodes; ++node) {
-        names.insert(names.end(), static_cast<size_t>(ranks), node);
-    }
-    return Topology(names);
-}
 
 PairTraffic pair_of(const Topology& topology, int from, int to, uint64_t bytes) {
     const int source = topology.ranks_of(from).front();
@@ -175,7 +168,7 @@ constexpr std::array sizes = {1e3, 1e4, 1e5, 1e6, 1e7}; // bytes between two nod
 } // namespace
 
 TEST(PublishedSplit, IsAlgorithm1) {
-    const Topology topology = cluster(3, 2);
+    const Topology topology = even_topology(3, 2);
     // Node 0 gets 100 bytes from node 1 and 300 from node 2: more than 2 of 90, so the cap is 200.
     const Volumes volumes(3, [](int from, int to) -> uint64_t {
         if (to != 0) { return 0; }
@@ -202,7 +195,7 @@ TEST(SplitComparison, TheSameForAlikePairsWithRoomForAll) {
     for (const int nodes : node_counts) {
         for (const int ranks : rank_counts) {
             if (ranks < nodes - 1) { continue; }
-            const Topology topology = cluster(nodes, ranks);
+            const Topology topology = even_topology(nodes, ranks);
             for (int pieces = 1; pieces <= ranks / (nodes - 1); ++pieces) {
                 const uint64_t bytes = default_cap * static_cast<uint64_t>(pieces);
                 const Volumes volumes(nodes, [&](int, int) { return bytes; });
@@ -224,7 +217,7 @@ TEST(SplitComparison, PatternsOfNodes) {
     Random random(1);
     for (const int nodes : node_counts) {
         for (const int ranks : rank_counts) {
-            const Topology topology = cluster(nodes, ranks);
+            const Topology topology = even_topology(nodes, ranks);
             const std::string few = ranks >= nodes - 1 ? "" : ", fewer ranks than other nodes";
             for (const double size : sizes) {
                 const auto bytes = static_cast<uint64_t>(size);
@@ -265,7 +258,7 @@ TEST(SplitComparison, ModelOfAnAllToAll) {
     const Costs costs;
     for (const int nodes : node_counts) {
         for (const int ranks : rank_counts) {
-            const Topology topology = cluster(nodes, ranks);
+            const Topology topology = even_topology(nodes, ranks);
             const auto copying = [&](double bytes_between_nodes) {
                 return 2 * bytes_between_nodes * (nodes - 1) / ranks * costs.copy_per_byte;
             };
@@ -300,7 +293,7 @@ TEST(SplitComparison, ProductsWithAMatrix) {
     ASSERT_FALSE(matrix.empty());
     Comparison comparison;
     for (const auto& [nodes, ranks] : {std::pair(4, 4), {4, 16}, {8, 8}, {16, 4}, {16, 16}}) {
-        const Topology topology = cluster(nodes, ranks);
+        const Topology topology = even_topology(nodes, ranks);
         for (const uint64_t vectors : {1, 32, 1024, 16384}) { // 8 bytes each
             comparison.add("can_1072", topology, matrix.volumes(topology, 8 * vectors));
         }

@@ -3,8 +3,8 @@
 #include "tools/models/settings.hpp"
 #include "tuning/text_file.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
+#include <array>
 #include <sstream>
 #include <stdexcept>
 
@@ -16,10 +16,11 @@ std::vector<double> times_of_line(const std::string& line, const std::string& wh
     std::vector<double> times;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-        double seconds = 0;
-        const char* last = word.data() + word.size();
-        const auto [end, error] = std::from_chars(word.data(), last, seconds);
-        if (error != std::errc() || end != last || !(seconds >= 0) || !std::isfinite(seconds)) {
+        double seconds = -1;
+        try {
+            seconds = number_in(word, where);
+        } catch (const std::invalid_argument&) {} // said below
+        if (seconds < 0) {
             throw std::runtime_error(
                 std::string(where).append(": expected the seconds of each process, found ") + word);
         }
@@ -28,38 +29,39 @@ std::vector<double> times_of_line(const std::string& line, const std::string& wh
     return times;
 }
 
+struct Key {
+    std::string_view name;
+    int least;
+    void (*set)(RunData& run, double value);
+};
+
+constexpr std::array keys = {
+    Key{"bytes", 1, [](RunData& run, double value) { run.bytes = value; }},
+    Key{"rows", 1, [](RunData& run, double value) { run.rows = value; }},
+    Key{"iterations", 1, [](RunData& run, double value) { run.iterations = value; }},
+    Key{"vectors", 0, [](RunData& run, double value) { run.vectors = value; }},
+    Key{"preconditioner", 0, [](RunData& run, double value) { run.preconditioner = value; }},
+    Key{"product", 0, [](RunData& run, double value) { run.product = value; }},
+    Key{"sync", 0, [](RunData& run, double value) { run.sync = value; }},
+    Key{"stalls", 0, [](RunData& run, double value) { run.stalls = value; }},
+    Key{"hops", 0, [](RunData& run, double value) { run.hops = value; }},
+    Key{"overlap", 0, [](RunData& run, double value) { run.overlap = value; }}};
+
+[[noreturn]] void refuse(const std::string& key) {
+    std::string names;
+    for (const Key& known : keys) { names.append(names.empty() ? "" : ", ").append(known.name); }
+    throw std::invalid_argument("run-data: no key " + key + "; keys are " + names);
+}
+
 } // namespace
 
 RunData parse_run_data(std::string_view text) {
     RunData run;
     read_settings(text, "run-data", [&](const Setting& setting) {
-        const std::string& key = setting.key;
-        if (key == "bytes") {
-            run.bytes = setting.at_least(1);
-        } else if (key == "rows") {
-            run.rows = setting.at_least(1);
-        } else if (key == "iterations") {
-            run.iterations = setting.at_least(1);
-        } else if (key == "vectors") {
-            run.vectors = setting.at_least(0);
-        } else if (key == "preconditioner") {
-            run.preconditioner = setting.at_least(0);
-        } else if (key == "product") {
-            run.product = setting.at_least(0);
-        } else if (key == "sync") {
-            run.sync = setting.at_least(0);
-        } else if (key == "stalls") {
-            run.stalls = setting.at_least(0);
-        } else if (key == "hops") {
-            run.hops = setting.at_least(0);
-        } else if (key == "overlap") {
-            run.overlap = setting.at_least(0);
-        } else {
-            throw std::invalid_argument(
-                "run-data: no key " + key +
-                "; keys are bytes, rows, iterations, vectors, preconditioner, product, sync, "
-                "stalls, hops, overlap");
-        }
+        const auto* const key = std::find_if(
+            keys.begin(), keys.end(), [&](const Key& known) { return known.name == setting.key; });
+        if (key == keys.end()) { refuse(setting.key); }
+        key->set(run, setting.at_least(key->least));
     });
     return run;
 }
