@@ -51,6 +51,17 @@ struct Passed {
     int root = 0;
 };
 
+/// The arguments of MPI_Allreduce. Where `sent` is MPI_IN_PLACE it has the value of C.
+struct Reduction {
+    const void* sent;
+    void* received;
+    MPI_Count count;
+    MPI_Datatype type;
+    MPI_Op op;
+};
+/// What becomes of a call that the core may do.
+enum class Offered { left_alone, left_and_counted, done };
+
 /// What the part of the library that knows MPI (the core, one for each MPI) offers to the preloaded
 /// part. Functions must be called between MPI_Init and MPI_Finalize.
 struct Core {
@@ -92,6 +103,12 @@ struct Core {
                       const int* periods, int may_reorder, MPI_Comm* made);
     /// After MPI_Cart_map, if it was successful. Returns what the call is to return.
     int (*map_grid)(MPI_Comm comm, int dimensions, const int* sizes, const int* periods, int* rank);
+
+    /// Not 0: MPI_Allreduce is to be offered to the core.
+    const std::atomic<int>* reductions;
+    /// MPI_Allreduce: whether it has been done, and `*result` is what the call is to return. If MPI
+    /// is to do it, it is on all ranks; counted: native_done() comes after it.
+    Offered (*allreduce)(int* result, const Reduction& reduction, MPI_Comm comm);
 
     /// Before a nonblocking function begins to make a communicator.
     void (*communicator_begun)();

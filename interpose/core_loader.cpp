@@ -151,6 +151,7 @@ void watch(const abi::Core* core) {
     set(activity.requests, core == nullptr ? &Activity::nothing : core->requests);
     set(activity.messages, core == nullptr ? &Activity::nothing : core->point_to_point);
     set(activity.pending_work, core == nullptr ? &Activity::nothing : core->pending_work);
+    set(activity.reductions, core == nullptr ? &Activity::nothing : core->reductions);
     set(activity.told_calls, core == nullptr ? &Activity::nothing : core->told_calls);
 }
 

@@ -142,6 +142,11 @@ abi::MPI_Datatype to_datatype(Fint handle) {
     return to_handle(f2c, handle);
 }
 
+abi::MPI_Op to_op(Fint handle) {
+    static constinit Next<abi::MPI_Op(Fint)> f2c("MPI_Op_f2c");
+    return to_handle(f2c, handle);
+}
+
 abi::MPI_Request to_request(Fint handle) {
     static constinit Next<abi::MPI_Request(Fint)> f2c("MPI_Request_f2c");
     return to_handle(f2c, handle);

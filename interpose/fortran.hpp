@@ -32,6 +32,7 @@ int first_index(Binding binding);
 /// The C handle of a communicator.
 abi::MPI_Comm to_communicator(const void* argument);
 abi::MPI_Datatype to_datatype(Fint handle);
+abi::MPI_Op to_op(Fint handle);
 abi::MPI_Request to_request(Fint handle);
 /// The address of a buffer in C, not MPI_IN_PLACE.
 void* to_buffer(void* argument);

@@ -79,6 +79,26 @@ void around_fortran_meeting(void* const (&arguments)[count], Fint& error, Bindin
     error = around_meeting(*core, call_mpi, [&] { return comm; });
 }
 
+abi::Reduction to_reduction(void* const* arguments) {
+    bool is_in_place = false;
+    const auto integer = [&](int i) { return *static_cast<const Fint*>(arguments[i]); };
+    return {to_send_buffer(arguments[0], &is_in_place), to_buffer(arguments[1]), integer(2),
+            to_datatype(integer(3)), to_op(integer(4))};
+}
+
+template <FunctionName function, size_t count, class Call>
+void around_reduction(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
+    const abi::Core* core = core_for(binding);
+    const auto call_either = [&] {
+        if (core == nullptr || !fortran_is_understood()) { return call(); }
+        error = reduce(*core, to_reduction(arguments), to_communicator(arguments[count - 2]), [&] {
+            call();
+            return error;
+        });
+    };
+    around_fortran_meeting<function>(arguments, error, binding, call_either);
+}
+
 /// The first argument is the communicator that it is made from, the last one before the error code
 /// the new one.
 template <FunctionName function, size_t count, class Call>
@@ -272,6 +292,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_requests<&abi::Core::Name>)
 #define FORTRAN_MEETING(Name, name, NAME, count, texts)                                            \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_fortran_meeting<"MPI_" #Name>)
+#define FORTRAN_REDUCTION(Name, name, NAME, count, texts)                                          \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_reduction<"MPI_" #Name>)
 #define FORTRAN_CREATION(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_creation<"MPI_" #Name>)
 #define FORTRAN_GRID(Name, name, NAME, count, texts)                                               \

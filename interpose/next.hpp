@@ -51,6 +51,7 @@ struct Activity {
     Counter requests{&nothing};
     Counter messages{&nothing};
     Counter pending_work{&nothing};
+    Counter reductions{&nothing};
     Counter told_calls{&nothing};
 };
 inline constinit Activity activity;
@@ -187,6 +188,25 @@ int around_meeting(const abi::Core& core, Call call, Communicator communicator) 
     core.before_meeting();
     const int result = call();
     return core.meeting(communicator(), result);
+}
+
+/// MPI_Allreduce, by the core or by MPI's own `call`.
+template <class Call>
+int reduce(const abi::Core& core, const abi::Reduction& reduction, abi::MPI_Comm comm, Call call) {
+    if (!is_any(activity.reductions)) { return call(); }
+    int result = 0;
+    abi::Offered offered = abi::Offered::left_alone;
+    {
+        const Inside inside;
+        offered = core.allreduce(&result, reduction, comm);
+    }
+    if (offered == abi::Offered::done) { return result; }
+    result = call();
+    if (offered == abi::Offered::left_and_counted) {
+        const Inside inside;
+        core.native_done(result);
+    }
+    return result;
 }
 
 /// Called after a successful MPI_Init: loads the core that fits the MPI and starts it, if all ranks

@@ -43,6 +43,13 @@ template <size_t size> class PassedWords {
     const Word (&words_)[size];
 };
 
+template <bool is_large>
+Reduction reduction(Word sent, Word received, Word count, Word type, Word op, Word /*comm*/) {
+    return {reinterpret_cast<const void*>(sent), reinterpret_cast<void*>(received),
+            is_large ? static_cast<MPI_Count>(count) : static_cast<int>(count),
+            reinterpret_cast<MPI_Datatype>(type), reinterpret_cast<MPI_Op>(op)};
+}
+
 /// Tells of a collective that MPI has returned from.
 #define TELL_PASSED(told, name, count, result, comm)                                               \
     [&] {                                                                                          \
@@ -103,6 +110,21 @@ template <size_t size> class PassedWords {
                 return TELL_PASSED(told, name, count, next(A##count), comm);                       \
             };                                                                                     \
         return around_meeting(*core, call_mpi, [&] { return comm; });)
+
+#define REDUCTION(name, count)                                                                     \
+    WRAP_SELDOM(                                                                                   \
+        MPI_##name, (W##count), (A##count),                                                        \
+        is_any(activity.reductions) || is_any(activity.meetings) ||                                \
+            is_any(activity.pending_work) || is_any(activity.told_calls),                          \
+        const MPI_Comm comm = communicator(last(A##count));                                        \
+        const auto call_either =                                                                   \
+            [&] {                                                                                  \
+                const ToldCall told(*core, "MPI_" #name);                                          \
+                const int code = reduce(*core, reduction<has_large_counts(#name)>(A##count), comm, \
+                                        [&] { return next(A##count); });                           \
+                return TELL_PASSED(told, name, count, code, comm);                                 \
+            };                                                                                     \
+        return around_meeting(*core, call_either, [&] { return comm; });)
 
 /// The guard is not held during MPI's call, in which attributes of the application may be deleted:
 /// its callbacks may do what they like.

@@ -36,17 +36,6 @@ bool is_on_host(const Blocks& blocks) {
     return is_one_piece && !device::locate(blocks.buffer).is_on_device;
 }
 
-/// The communicator of a call; nullptr if its handle is none. Then MPI has called the error
-/// handler, as it would for the call itself, and `*result` is what the call returns.
-Communicator* find_communicator(MPI_Comm comm, int* result) {
-    try {
-        return &Communicator::as_it_is(comm);
-    } catch (const MpiError& error) {
-        *result = error.code;
-        return nullptr;
-    }
-}
-
 /// What is known of a call that MPI would accept.
 struct Accepted {
     BlockNumbers numbers;
@@ -84,6 +73,15 @@ Reason look_alone(MPI_Comm comm, Communicator& communicator, const ExchangeArgum
 }
 
 } // namespace
+
+Communicator* find_communicator(MPI_Comm comm, int* result) {
+    try {
+        return &Communicator::as_it_is(comm);
+    } catch (const MpiError& error) {
+        *result = error.code;
+        return nullptr;
+    }
+}
 
 int raise(MPI_Comm comm, Operation operation, const std::exception& error) {
     int code = MPI_ERR_INTERN;

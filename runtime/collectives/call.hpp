@@ -56,6 +56,10 @@ bool may_need_host_buffers();
 std::unique_ptr<HostBuffers> host_buffers(MPI_Comm comm, const ExchangeArguments& arguments,
                                           Form form);
 
+/// The communicator of a call; nullptr if its handle is none. Then MPI has called the error
+/// handler, as it would for the call itself, and `*result` is what the call returns.
+Communicator* find_communicator(MPI_Comm comm, int* result);
+
 /// What has failed in the library becomes an error of the application's call: its code, when the
 /// error handler of the communicator has been called.
 int raise(MPI_Comm comm, Operation operation, const std::exception& failure);

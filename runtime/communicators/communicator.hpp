@@ -85,6 +85,8 @@ class Communicator {
     uint64_t name = 0;
     /// How many have been made from this one, by their ranks.
     std::map<uint64_t, uint64_t> made;
+    /// Reductions that might go by nodes; no more are counted once they do.
+    int reductions = 0;
 
     /// Point-to-point messages; nullptr if they are of no interest.
     std::shared_ptr<Attachment> point_to_point;

@@ -64,6 +64,8 @@ class InnerCommunicator {
 
     /// Memory for the messages of a call, kept from call to call.
     Exchange& exchange() { return exchange_; }
+    /// Likewise, for what ranks of a node take together; begins empty.
+    std::vector<std::byte>& terms() { return terms_; }
     uint32_t next_operation() { return ++operations_; }
     /// Numbers of the contexts for nonblocking operations that there are on this rank.
     std::set<int>& contexts() { return contexts_; }
@@ -100,6 +102,7 @@ class InnerCommunicator {
     std::unique_ptr<Waiter> waiter_;
     std::unique_ptr<Agreement> agreement_;
     Exchange exchange_;
+    std::vector<std::byte> terms_;
     uint32_t operations_ = 0;
     std::set<int> contexts_;
     bool may_have_devices_ = false;

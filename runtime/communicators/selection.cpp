@@ -48,9 +48,10 @@ std::vector<int> kinds_of_ways() {
 }
 
 /// Before anything is measured the model decides; MPI may have better algorithms than single
-/// messages where it finds nothing to gather.
-size_t initial_candidate(const InnerCommunicator& inner, uint64_t uniform_bytes,
-                         CallMemory memory) {
+/// messages where it finds nothing to gather, and for reductions.
+size_t initial_candidate(const InnerCommunicator& inner, Operation operation,
+                         uint64_t uniform_bytes, CallMemory memory) {
+    if (operation == Operation::allreduce) { return native_candidate; }
     const bool gathers = uniform_bytes == 0 || gathering_pays(inner.topology(), uniform_bytes,
                                                               inner.parameters(memory).costs);
     return gathers ? model_candidate : native_candidate;
@@ -68,6 +69,7 @@ void predict_without_schedule(const InnerCommunicator& inner, uint64_t uniform_b
 /// `uniform`: of every block, if it is known. By powers of two, so that all sizes of a class are
 /// alike.
 uint64_t bundle_bytes(const InnerCommunicator& inner, const Exchange& exchange, uint64_t uniform) {
+    if (exchange.operation == Operation::allreduce) { return uniform; } // one for all its ranks
     const Topology& topology = inner.topology();
     const auto ranks = static_cast<uint64_t>(topology.most_ranks_on_a_node());
     if (uniform > 0) { return std::bit_floor(uniform) * ranks * ranks; }
@@ -196,11 +198,13 @@ Selection::Calls& Selection::calls(InnerCommunicator& inner, Operation operation
                                    uint64_t uniform_bytes) {
     const std::pair key(operation, static_cast<int>(std::bit_width(uniform_bytes)));
     if (const auto found = calls_.find(key); found != calls_.end()) { return found->second; }
-    const size_t initial = initial_candidate(inner, uniform_bytes, CallMemory::host);
+    const size_t initial = initial_candidate(inner, operation, uniform_bytes, CallMemory::host);
     Calls& calls =
         calls_.try_emplace(key, Calls{tuning::Learner(names_of_ways(), initial)}).first->second;
     calls.learner.set_kinds(kinds_of_ways());
-    set_candidates(inner, bundle_bytes(inner, {}, uniform_bytes), calls);
+    Exchange nothing;
+    nothing.operation = operation;
+    set_candidates(inner, bundle_bytes(inner, nothing, uniform_bytes), calls);
     if (const auto learned = learned_candidate(inner, operation, uniform_bytes)) {
         calls.learner.settle(*learned);
     } else {
@@ -241,7 +245,7 @@ double Selection::agree(InnerCommunicator& inner, const Exchange& exchange, uint
             inner.size(), text_of(was), learner.explain());
     }
     if (has_devices_now) {
-        learner.begin_again(initial_candidate(inner, uniform_bytes, memory));
+        learner.begin_again(initial_candidate(inner, operation, uniform_bytes, memory));
         predict_without_schedule(inner, uniform_bytes, calls.candidates, learner);
         if (inner.rank() == 0) {
             const DeviceCosts& costs = inner.parameters(memory).costs.devices;

@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/nonblocking.hpp"
+#include "runtime/collectives/reduction_call.hpp"
 #include "runtime/core/communicator_calls.hpp"
 #include "runtime/core/ending.hpp"
 #include "runtime/core/exchange_hooks.hpp"
@@ -75,6 +76,10 @@ template <class Count, class Offset>
 using Neighbor_allgatherv = Hooks<Operation::neighbor_allgatherv, Operation::ineighbor_allgatherv,
                                   exchange_arguments::allgatherv<Count, Offset>>;
 
+abi::Offered allreduce(int* result, const abi::Reduction& reduction, abi::MPI_Comm comm) {
+    return ReductionCall(reduction, native(comm)).run(result);
+}
+
 void memory_shared() {
     if (library->mailboxes != nullptr) { library->mailboxes->send_at_once(); }
     if (library->messages != nullptr) { library->messages->memory_shared(); }
@@ -83,6 +88,9 @@ void memory_shared() {
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
     activity.told_calls.store(trace::recorder == nullptr ? 0 : 1, std::memory_order_relaxed);
+    const World& world = library->world;
+    const bool reduces = !world.options.observes && !world.leaves_to_mpi(Operation::allreduce);
+    activity.reductions.store(reduces ? 1 : 0, std::memory_order_relaxed);
     if (library->messages == nullptr && trace::recorder == nullptr) { return; }
     activity.requests.fetch_or(Activity::all, std::memory_order_relaxed);
     if (library->messages != nullptr) {
@@ -94,6 +102,7 @@ void begin_activity() {
 
 void stop() {
     activity.messages.store(0, std::memory_order_relaxed);
+    activity.reductions.store(0, std::memory_order_relaxed);
     const auto times = ending::finalizing();
     library->close();
     recorded_calls::note_messages();
@@ -213,6 +222,8 @@ constexpr abi::Core core = {
     .not_created = not_created,
     .make_grid = make_grid,
     .map_grid = map_grid,
+    .reductions = &activity.reductions,
+    .allreduce = allreduce,
     .communicator_begun = communicator_begun,
     .requests = &activity.requests,
     .point_to_point = &activity.messages,

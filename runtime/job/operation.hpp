@@ -16,6 +16,7 @@ enum class Operation {
     neighbor_alltoallw,
     neighbor_allgather,
     neighbor_allgatherv,
+    allreduce,
     ialltoall, ///< nonblocking or persistent, like those that follow
     ialltoallv,
     ialltoallw,
@@ -27,7 +28,7 @@ enum class Operation {
     point_to_point,
 };
 
-inline constexpr std::array<std::string_view, 17> operation_names = {
+inline constexpr std::array<std::string_view, 18> operation_names = {
     "alltoall",
     "alltoallv",
     "alltoallw",
@@ -36,6 +37,7 @@ inline constexpr std::array<std::string_view, 17> operation_names = {
     "neighbor_alltoallw",
     "neighbor_allgather",
     "neighbor_allgatherv",
+    "allreduce",
     "ialltoall",
     "ialltoallv",
     "ialltoallw",

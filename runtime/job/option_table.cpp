@@ -106,6 +106,14 @@ Choice parse_choice(std::string_view word) {
     throw BadValue(expected_one_of(word, names));
 }
 
+/// Of sums by nodes the configuration has to say that their bits may change.
+Choice parse_allreduce(std::string_view word) {
+    Choice choice;
+    if (word != "node") { choice = parse_choice(word); }
+    choice.reorders = word == "node" || choice.kind == Choice::Kind::fixed;
+    return choice;
+}
+
 void parse_strategy(Options& options, std::string_view text) {
     auto choices = options.strategy;
     for (const std::string_view part : split_at(text, ',')) {
@@ -115,7 +123,9 @@ void parse_strategy(Options& options, std::string_view text) {
             continue;
         }
         const std::string_view name = trimmed(part.substr(0, colon));
-        const Choice choice = parse_choice(trimmed(part.substr(colon + 1)));
+        const std::string_view word = trimmed(part.substr(colon + 1));
+        const bool is_allreduce = name == name_of(Operation::allreduce);
+        const Choice choice = is_allreduce ? parse_allreduce(word) : parse_choice(word);
         bool is_known = false;
         for (size_t i = 0; i < operation_count; ++i) {
             const bool is_meant = name == operation_names[i] ||
@@ -143,7 +153,11 @@ std::vector<OptionRow> make_table() {
          "auto",
          "How operations travel; `nodeaware info` lists strategies and operations, of which "
          "`nonblocking` means several. For example `three_step` or "
-         "`alltoallv:split,nonblocking:native`.",
+         "`alltoallv:split,nonblocking:native`. `allreduce:node`, or a strategy in place of "
+         "`node`: "
+         "sums of floating-point numbers go by nodes, too, whose last bits may then differ from "
+         "the "
+         "MPI's.",
          parse_strategy},
         {"MESSAGE_CAP", "bytes, with suffix K, M or G if wanted", "60K",
          "split and hybrid: largest message formed between two nodes; raised where it would give "

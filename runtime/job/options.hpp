@@ -31,6 +31,8 @@ struct Choice {
     enum class Kind { native, fixed, automatic };
     Kind kind = Kind::automatic;
     const Strategy* strategy = nullptr; ///< for fixed
+    /// allreduce: also where the order in which numbers are taken together may change bits.
+    bool reorders = false;
 };
 
 /// All settings. Rank 0 reads them, every rank of the job uses what rank 0 has read.

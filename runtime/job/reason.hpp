@@ -21,9 +21,10 @@ enum class Reason {
     one_machine,
     invalid_arguments,
     nothing_to_move,
+    order_matters,
 };
 
-inline constexpr std::array<std::string_view, 13> reason_texts = {
+inline constexpr std::array<std::string_view, 14> reason_texts = {
     "rerouted",
     "nonblocking, and no blocking collective call before in which to prepare",
     "the configuration says native",
@@ -37,6 +38,7 @@ inline constexpr std::array<std::string_view, 13> reason_texts = {
     "nonblocking, and one machine has all nodes",
     "arguments that MPI will refuse",
     "nothing to move",
+    "numbers whose order matters (NaN, -0), or memory of a device",
 };
 
 inline constexpr size_t reason_count = reason_texts.size();

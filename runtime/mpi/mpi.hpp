@@ -70,6 +70,7 @@
     X(Recv)                                                                                        \
     X(Recv_init)                                                                                   \
     X(Reduce)                                                                                      \
+    X(Reduce_local)                                                                                \
     X(Request_free)                                                                                \
     X(Request_get_status)                                                                          \
     X(Rsend)                                                                                       \

@@ -20,6 +20,8 @@ struct Activity {
     /// Engines that move point-to-point messages: what waits in them may have to leave before this
     /// rank blocks elsewhere.
     std::atomic<int> pending_work{0};
+    /// Not 0: MPI_Allreduce may go by nodes.
+    std::atomic<int> reductions{0};
     /// Not 0: functions that the library has no part in are recorded.
     std::atomic<int> told_calls{0};
     /// Functions of MPI that may block and that the application has called.

@@ -79,6 +79,24 @@ TEST(Options, StrategyForAllOrForOne) {
     EXPECT_EQ(choice(read, Operation::point_to_point).kind, Choice::Kind::automatic);
 }
 
+/// Only for it by name.
+TEST(Options, ReductionsOfFloatingPointNumbersHaveToBeAskedFor) {
+    Choice sums = choice(read_options({}), Operation::allreduce);
+    EXPECT_EQ(sums.kind, Choice::Kind::automatic);
+    EXPECT_FALSE(sums.reorders);
+    sums = choice(read_options({"NODEAWARE_STRATEGY=three_step"}), Operation::allreduce);
+    EXPECT_EQ(sums.strategy, find_strategy("three_step"));
+    EXPECT_FALSE(sums.reorders);
+    sums = choice(read_options({"NODEAWARE_STRATEGY=allreduce:node"}), Operation::allreduce);
+    EXPECT_EQ(sums.kind, Choice::Kind::automatic);
+    EXPECT_TRUE(sums.reorders);
+    sums = choice(read_options({"NODEAWARE_STRATEGY=allreduce:radix"}), Operation::allreduce);
+    EXPECT_EQ(sums.strategy, find_strategy("radix"));
+    EXPECT_TRUE(sums.reorders);
+    EXPECT_FALSE(read_options({"NODEAWARE_STRATEGY=alltoall:node"}).complaints.empty());
+    EXPECT_FALSE(read_options({"NODEAWARE_STRATEGY=node"}).complaints.empty());
+}
+
 TEST(Options, TheDocumentationNamesEveryStrategy) {
     const std::string_view values = option_table()[1].values;
     for (const Strategy& strategy : strategies()) {

@@ -222,6 +222,24 @@ int mpi_Allreduce(const void* sent, void* received, int count, MPI_Datatype type
     LEAVE_MEETING(comm);
 }
 
+template <class Value> void reduce_local(const void* from, void* into, int count, MPI_Op op) {
+    const auto* const terms = static_cast<const Value*>(from);
+    auto* const sums = static_cast<Value*>(into);
+    for (int i = 0; i < count; ++i) { sums[i] = combine(terms[i], sums[i], op); }
+}
+
+int mpi_Reduce_local(const void* from, void* into, int count, MPI_Datatype type, MPI_Op op) {
+    ENTER(Reduce_local)
+    if (type == MPI_INT) {
+        reduce_local<int>(from, into, count, op);
+    } else if (type == MPI_DOUBLE) {
+        reduce_local<double>(from, into, count, op);
+    } else {
+        job().complain("a reduction of a type that is not known here");
+    }
+    return MPI_SUCCESS;
+}
+
 /// Only the root waits.
 int mpi_Reduce(const void* sent, void* received, int count, MPI_Datatype type, MPI_Op op, int root,
                MPI_Comm comm) {
@@ -342,7 +360,8 @@ void add_communicators(nodeaware::Mpi& table) {
     ADD(Comm_call_errhandler)
     ADD(Abort)
     ADD(Barrier)
-    ADD(Allreduce) ADD(Reduce) ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)
+    ADD(Allreduce)
+    ADD(Reduce) ADD(Reduce_local) ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)
 #undef ADD
 }
 
