@@ -61,11 +61,11 @@ abi::Offered ReductionCall::attempt(int* result) {
     if (!is_candidate()) { return abi::Offered::left_alone; }
     const ReductionKind kind = reduction_kind(reduction_.op, reduction_.type);
     const Choice& choice = library->world.options.choice(Operation::allreduce);
-    const bool is_asked_for = choice.reorders && kind != ReductionKind::unknown;
-    looks_at_terms_ = kind == ReductionKind::order_free_if_in && !choice.reorders;
-    if (kind != ReductionKind::order_free && !looks_at_terms_ && !is_asked_for) {
+    const bool may_change_bits = kind == ReductionKind::bits_may_change;
+    if (kind == ReductionKind::unknown || (may_change_bits && !choice.reorders)) {
         return abi::Offered::left_alone;
     }
+    looks_at_terms_ = kind == ReductionKind::order_free_if_in;
     reduction_.count = static_cast<int>(count_);
     reduction_.bytes = inspect(reduction_.type).size * static_cast<uint64_t>(count_);
     if (reduction_.bytes > most_bytes) { return abi::Offered::left_alone; }
