@@ -1,5 +1,6 @@
 // exchange_bench: times MPI_X and PMPI_X alternately in one run, and checks every byte. It knows
-// nothing of the library: preloaded, MPI_X is rerouted and PMPI_X native; without, both are native.
+// nothing of the library (but looks for its sparse exchanges): preloaded, MPI_X is rerouted and
+// PMPI_X native; without, both are native.
 #include "command_line.hpp"
 #include "grid.hpp"
 #include "json_file.hpp"
@@ -67,7 +68,10 @@ std::string operation_help() {
            "waited for.\n"
            "  p2p: MPI_Irecv, MPI_Isend, MPI_Waitall. p2p_send: MPI_Irecv, MPI_Send one by "
            "one, MPI_Wait one\n"
-           "  by one. p2p_persistent: requests made once, then MPI_Startall, MPI_Waitall.";
+           "  by one. p2p_persistent: requests made once, then MPI_Startall, MPI_Waitall.\n"
+           "  sdde: nobody knows what it receives. nodeaware_alltoall_sparse_v, and natively "
+           "MPI_Issend,\n"
+           "  MPI_Iprobe and MPI_Recv until an MPI_Ibarrier is over.";
 }
 
 void add_measurement_options(CLI::App& app, Options& options) {
@@ -178,6 +182,11 @@ std::string obstacle(const Operation& operation, const Pattern& pattern, int ran
     const bool is_on_host = settings.memory->is_on_host();
     if (is_message(operation) && !is_on_host && !does_mpi_take_devices())
         return "this MPI does not say that it takes memory of GPUs";
+    if (is_sparse(operation) && !is_on_host) return "only with buffers on the host";
+    if (is_sparse(operation) && only != Only::native && !settings.has_sparse_functions) {
+        return "not all ranks have nodeaware_alltoall_sparse_v (nodeaware run preloads the "
+               "library; --only native does without)";
+    }
     if (operation.only_uniform && !pattern.uniform) return "only for the uniform pattern";
     if (only != Only::mpi && has_defect(operation, pattern, ranks, mpi_library))
         return "native MPICH 4.0 fails where a rank has more neighbours one way than the other";
@@ -330,6 +339,7 @@ int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm world) {
         return exit_ok;
     }
     open_memory(options, memory, control);
+    options.settings.has_sparse_functions = has_sparse_functions(control);
     const std::vector<Case> cases = make_cases(patterns, chosen, options.settings, rank, ranks);
     Output output(options, cases, app, control);
     std::int64_t wrong_bytes = 0;

@@ -40,8 +40,9 @@ int add_block(std::vector<Block>& blocks, int peer, std::int64_t bytes, int end,
     return end + static_cast<int>(bytes) + (contiguous ? 0 : gap);
 }
 
+// `found` is one byte where it does not say of how many it is the first.
 void note(WrongData& wrong, const WrongData& found) {
-    const std::int64_t bytes = wrong.bytes + 1;
+    const std::int64_t bytes = wrong.bytes + std::max<std::int64_t>(1, found.bytes);
     if (wrong.bytes == 0) wrong = found;
     wrong.bytes = bytes;
 }
@@ -118,6 +119,27 @@ void Buffers::fill(std::int64_t call) {
     std::fill(receive_.host().begin(), receive_.host().end(), canary);
     send_.write();
     receive_.write();
+    out_of_place_.clear();
+}
+
+void Buffers::take(const std::vector<Arrived>& messages) {
+    std::vector<bool> is_taken(receives_.size(), false);
+    for (const Arrived& message : messages) {
+        std::size_t at = 0;
+        while (at < receives_.size() && (receives_[at].peer != message.source || is_taken[at]))
+            ++at;
+        const bool is_expected = at < receives_.size();
+        int room = 0;
+        if (is_expected) {
+            is_taken[at] = true;
+            room = std::min(receives_[at].bytes, message.bytes);
+            std::copy_n(message.data, room, receive_.host().data() + receives_[at].offset);
+        }
+        if (is_expected && message.bytes == room) continue;
+        const int found = message.bytes > room ? message.data[room] : canary;
+        out_of_place_.push_back(
+            {message.bytes - room, 0, rank_, message.source, room, canary, found});
+    }
 }
 
 void Buffers::verify(std::int64_t call, WrongData& wrong) {
@@ -134,6 +156,10 @@ void Buffers::verify(std::int64_t call, WrongData& wrong) {
         end = block.offset + block.bytes;
     }
     verify_gap(end, static_cast<int>(receive_.host().size()), call, wrong);
+    for (WrongData& message : out_of_place_) {
+        message.call = call;
+        note(wrong, message);
+    }
 }
 
 void Buffers::verify_gap(int begin, int end, std::int64_t call, WrongData& wrong) {

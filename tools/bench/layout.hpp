@@ -49,6 +49,13 @@ struct WrongData {
 };
 constexpr int no_source = -1;
 
+// A message that came with its source and size.
+struct Arrived {
+    int source;
+    int bytes;
+    const unsigned char* data;
+};
+
 class Buffers {
   public:
     // `messages`: after apply_rule, of all ranks, sorted.
@@ -62,6 +69,9 @@ class Buffers {
 
     // Before a call: what this rank sends, different in every call; canaries where it receives.
     void fill(std::int64_t call);
+    // What has come where nobody knew of it, into the blocks of its sources; buffers of the host.
+    // What has no place there is wrong, as is what is missing.
+    void take(const std::vector<Arrived>& messages);
     // After it: every received byte, and every byte around the messages. Adds to `wrong`.
     void verify(std::int64_t call, WrongData& wrong);
 
@@ -80,6 +90,7 @@ class Buffers {
     Ends ends_;
     Bytes send_;
     Bytes receive_;
+    std::vector<WrongData> out_of_place_; // of the messages that were taken
 };
 
 } // namespace bench

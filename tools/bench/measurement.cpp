@@ -108,6 +108,7 @@ class Measurement {
         operation_.call(contender.call);
         const double elapsed = now() - start.time;
         line.rest();
+        if (operation_.deliver != nullptr) operation_.deliver(contender.call);
         contender.late += start.late ? 1 : 0;
         buffers_.verify(calls_, contender.wrong);
         return elapsed;

@@ -27,6 +27,7 @@ struct Settings {
     StartLine::Mode start = StartLine::Mode::barrier;
     double pause = 0; // seconds, of StartLine
     Memory* memory = nullptr;
+    bool has_sparse_functions = false; // see has_sparse_functions()
 };
 
 // All times in microseconds, all of them the maximum over the ranks.

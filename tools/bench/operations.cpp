@@ -139,6 +139,13 @@ void p2p_persistent(Call& c) {
     wait_for_all(c);
 }
 
+void sdde(Call& c) {
+    if (!c.sparse) c.sparse.emplace(*c.form, c.comm, *c.buffers);
+    c.sparse->run();
+}
+
+void deliver_sdde(Call& c) { c.sparse->deliver(); }
+
 // `slots`: one entry per rank (0: one per block, in the order of the neighbours).
 Arguments make_arguments(const std::vector<Block>& blocks, int slots, bool typed) {
     const std::size_t used = slots > 0 ? static_cast<std::size_t>(slots) : blocks.size();
@@ -174,7 +181,7 @@ const std::vector<Operation>& operations() {
     constexpr Placement equal_messages{BlockRule::equal_messages, true};
     constexpr Placement block_per_rank{BlockRule::per_source, false};
     constexpr Placement equal_blocks{BlockRule::one_size, true};
-    //   name, neighborhood, only_uniform, typed, placement, call
+    //   name, neighborhood, only_uniform, typed, placement, call, deliver
     static const std::vector<Operation> table{
         {"alltoall", false, true, false, packed, blocking<Equal, &Form::alltoall>},
         {"alltoallv", false, false, false, messages, blocking<Counted, &Form::alltoallv>},
@@ -211,6 +218,7 @@ const std::vector<Operation>& operations() {
         {"p2p", false, false, false, messages, p2p},
         {"p2p_send", false, false, false, messages, p2p_send},
         {"p2p_persistent", false, false, false, messages, p2p_persistent},
+        {"sdde", false, false, false, messages, sdde, deliver_sdde},
     };
     return table;
 }
@@ -218,6 +226,8 @@ const std::vector<Operation>& operations() {
 bool is_message(const Operation& operation) {
     return operation.call == p2p || operation.call == p2p_send || operation.call == p2p_persistent;
 }
+
+bool is_sparse(const Operation& operation) { return operation.call == sdde; }
 
 const Operation* find_operation(const std::string& name) {
     for (const Operation& operation : operations())

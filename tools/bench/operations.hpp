@@ -3,9 +3,11 @@
 
 #include "layout.hpp"
 #include "mpi_forms.hpp"
+#include "sparse_exchange.hpp"
 
 #include <mpi.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct Call {
     Arguments send;
     Arguments receive;
     std::vector<MPI_Request> requests; // persistent ones are kept from call to call
+    std::optional<SparseExchange> sparse;
 };
 
 struct Operation {
@@ -37,11 +40,14 @@ struct Operation {
     bool typed;        // 8-byte elements where sizes allow, bytes elsewhere
     Placement placement;
     void (*call)(Call& call);
+    void (*deliver)(Call& call) = nullptr; // after it, not timed: what has come into the buffers
 };
 
 const std::vector<Operation>& operations();
 // Messages from point to point, not a collective operation.
 bool is_message(const Operation& operation);
+// One in which no rank knows what it receives, by a function of the library.
+bool is_sparse(const Operation& operation);
 const Operation* find_operation(const std::string& name); // nullptr: there is none
 
 // MPICH 4.0 takes wrong counts in Neighbor_alltoallw and Ineighbor_alltoallw on a rank whose in-
