@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace nodeaware::sparse {
 
@@ -27,7 +28,44 @@ struct BlockMessages {
         return std::max(of_a_rank * blocks * protocol.per_byte,
                         others * blocks * costs.node_per_byte);
     }
+    double seconds(double bytes, const Costs& costs) const {
+        const ProtocolCosts& protocol = costs.of(static_cast<uint64_t>(bytes * blocks));
+        return seconds_by_number(protocol) + bytes * seconds_per_byte(protocol, costs);
+    }
 };
+
+double rounds(int ranks) { return std::ceil(std::log2(std::max(1, ranks))); }
+
+double numbers_bytes(int ranks) { return static_cast<double>(ranks) * sizeof(int32_t); }
+
+/// So many messages of one rank, while `at_once` ranks of its node send as many: max-rate.
+double messages_seconds(const Costs& costs, double messages, double bytes, double at_once) {
+    const ProtocolCosts& protocol = costs.of(static_cast<uint64_t>(bytes));
+    const double each = std::max(protocol.latency, at_once * protocol.gap) +
+                        bytes * std::max(protocol.per_byte, at_once * costs.node_per_byte);
+    return messages * each;
+}
+
+/// Messages of all ranks to other nodes.
+double sends_seconds(const Topology& topology, const Costs& costs, int messages, double bytes) {
+    return messages_seconds(costs, messages, bytes, topology.most_ranks_on_a_node());
+}
+
+double sum_seconds(const Topology& topology, const Costs& costs, double bytes) {
+    const int ranks = topology.most_ranks_on_a_node();
+    return messages_seconds(costs, rounds(topology.nodes()), bytes, ranks) +
+           rounds(ranks) * (costs.flag + bytes * costs.copy_per_byte);
+}
+
+double barrier_seconds(const Topology& topology, const Costs& costs) {
+    if (topology.nodes() < 2) { return rounds(topology.ranks()) * costs.flag; }
+    double seconds = 0;
+    for (int distance = 1; distance < topology.ranks(); distance *= 2) {
+        seconds +=
+            messages_seconds(costs, 1, 0, std::min(distance, topology.most_ranks_on_a_node()));
+    }
+    return seconds;
+}
 
 } // namespace
 
@@ -45,28 +83,65 @@ uint64_t block_bytes(const Topology& topology, const Costs& costs) {
     return static_cast<uint64_t>(bytes) / header_bytes * header_bytes;
 }
 
+int reached_nodes(const Topology& topology, const Pattern& pattern) {
+    const int reachable = std::min(pattern.messages, topology.nodes() - 1);
+    return pattern.reached_nodes > 0 ? std::min(pattern.reached_nodes, reachable) : reachable;
+}
+
 double node_pairs_seconds(const Topology& topology, const Costs& costs) {
     const auto bytes = static_cast<double>(block_bytes(topology, costs));
     const BlockMessages messages(topology);
-    const ProtocolCosts& protocol = costs.of(static_cast<uint64_t>(bytes * messages.blocks));
-    return messages.seconds_by_number(protocol) +
-           bytes * messages.seconds_per_byte(protocol, costs) +
-           bytes * topology.ranks() * costs.copy_per_byte + 2 * costs.flag;
+    return messages.seconds(bytes, costs) + bytes * topology.ranks() * costs.copy_per_byte +
+           2 * costs.flag;
 }
 
-double nonblocking_seconds(const Topology& topology, const Costs& costs, int messages) {
-    const ProtocolCosts& shortest = costs.protocols.front();
-    const double of_a_node = static_cast<double>(messages) * topology.most_ranks_on_a_node();
-    const double sends = std::max(messages * shortest.latency, of_a_node * shortest.gap);
-    const double rounds = std::ceil(std::log2(std::max(1, topology.ranks())));
-    return sends + rounds * shortest.latency;
+double node_pairs_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {
+    double seconds = node_pairs_seconds(topology, costs);
+    const int reached = reached_nodes(topology, pattern);
+    if (reached == 0) { return seconds; }
+    const Entry entry{topology.most_ranks_on_a_node() - 1, static_cast<uint64_t>(pattern.bytes)};
+    const int for_a_node = (pattern.messages - 1) / reached + 1;
+    const auto list = list_of(std::vector<Entry>(static_cast<size_t>(for_a_node), entry)).size();
+    const uint64_t block = block_bytes(topology, costs);
+    const uint64_t payload = std::min(entry.bytes, block) * static_cast<uint64_t>(for_a_node);
+    if (is_whole(list, payload, block)) { return seconds; }
+    const BlockMessages messages(topology);
+    if (!has_room(list, block)) {
+        const auto bytes = static_cast<double>(list);
+        seconds += messages.seconds(bytes, costs) + bytes * topology.ranks() * costs.copy_per_byte +
+                   2 * costs.flag;
+    }
+    const double of_a_rank = pattern.messages * pattern.bytes;
+    return seconds + messages.seconds(of_a_rank / messages.others, costs) +
+           2 * (of_a_rank * costs.copy_per_byte + costs.flag);
+}
+
+double personalized_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {
+    return sends_seconds(topology, costs, pattern.messages, pattern.bytes) +
+           sum_seconds(topology, costs, numbers_bytes(topology.ranks()));
+}
+
+double nonblocking_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {
+    return sends_seconds(topology, costs, pattern.messages, pattern.bytes) +
+           sends_seconds(topology, costs, pattern.messages, 0) + barrier_seconds(topology, costs);
+}
+
+double locality_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {
+    const int ranks = topology.most_ranks_on_a_node();
+    const int reached = reached_nodes(topology, pattern);
+    const double of_a_rank = pattern.messages * pattern.bytes;
+    const Pattern gathered{reached, of_a_rank / std::max(1, reached)};
+    const double counts = rounds(ranks) * (costs.flag + numbers_bytes(ranks) * costs.copy_per_byte);
+    const double handed_on =
+        std::min(ranks - 1, pattern.messages) * costs.flag + of_a_rank * costs.copy_per_byte;
+    return nonblocking_seconds(topology, costs, gathered) + counts + handed_on;
 }
 
 bool node_pairs_pay(const Topology& topology, const Costs& costs) {
     constexpr int few = 16;
     const int off_node = topology.ranks() - topology.most_ranks_on_a_node();
     return node_pairs_seconds(topology, costs) <=
-           nonblocking_seconds(topology, costs, std::min(few, off_node));
+           nonblocking_seconds(topology, costs, {.messages = std::min(few, off_node)});
 }
 
 } // namespace nodeaware::sparse

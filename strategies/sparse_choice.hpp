@@ -14,17 +14,44 @@ namespace nodeaware::sparse {
 /// to ask its receiver first.
 uint64_t block_bytes(const Topology& topology, const Costs& costs);
 
+/// What every rank sends to other nodes in a sparse exchange, dealt out evenly.
+struct Pattern {
+    int messages = 0;
+    double bytes = 0;      ///< of each message
+    int reached_nodes = 0; ///< that it sends to; 0: as many as there are and messages for them
+};
+
+/// How many nodes a rank sends to: so many messages are left of its own where it sends one to each
+/// (the paper on locality-aware sparse dynamic data exchanges: "standard" and "aggregated").
+int reached_nodes(const Topology& topology, const Pattern& pattern);
+
 /// Seconds that blocks between all nodes are thought to take: the messages of a node, ceil((N - 1)
 /// / ppn) of its busiest rank, and every rank takes a block of every rank from shared memory. Grows
 /// with the number of ranks.
 double node_pairs_seconds(const Topology& topology, const Costs& costs);
+/// The same, and what of the pattern the blocks have no room for: lists, and messages.
+double node_pairs_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern);
 
-/// Seconds of the same exchange by synchronous sends, so many of each rank to other nodes, and a
-/// barrier (Algorithm 2 of the paper on locality-aware sparse dynamic data exchanges).
-double nonblocking_seconds(const Topology& topology, const Costs& costs, int messages);
+/// Seconds of Algorithm 1 of that paper: the messages, and a sum over all ranks of a number of each
+/// (recursive doubling, of which log2(N) rounds leave the node).
+double personalized_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern);
 
-/// True if the former is thought to take no longer where each rank sends to a few others, as when
-/// the pattern of a matrix product is set up.
+/// Algorithm 2: the messages by synchronous sends, each of which its receiver answers, and a
+/// barrier (dissemination: in round k, min(2^k, ppn) messages leave each node).
+double nonblocking_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern);
+
+/// Algorithm 3: one message for each node reached by the former, and on the node Algorithm 1,
+/// where a message takes a flag and its copies.
+double locality_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern);
+
+/// True if blocks are thought to take no longer than Algorithm 2 where each rank sends to a few
+/// others, as when the pattern of a matrix product is set up.
 bool node_pairs_pay(const Topology& topology, const Costs& costs);
+
+/// Of methods by messages of MPI alone, Algorithm 1 for few ranks and else Algorithm 2.
+inline bool is_personalized_better(int ranks) {
+    constexpr int few = 16;
+    return ranks <= few;
+}
 
 } // namespace nodeaware::sparse

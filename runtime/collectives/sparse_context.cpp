@@ -101,11 +101,10 @@ SparseMethod Context::chosen() const {
 
 /// By what all ranks know alike.
 void Context::choose(MPI_Comm comm) {
-    constexpr int few_ranks = 16;
     const SparseMethod wanted = chosen();
     const bool is_automatic = wanted == SparseMethod::automatic;
     method_ = SparseMethod::nonblocking;
-    if (wanted == SparseMethod::personalized || (is_automatic && size_ <= few_ranks)) {
+    if (wanted == SparseMethod::personalized || (is_automatic && is_personalized_better(size_))) {
         method_ = SparseMethod::personalized;
     }
     if (!may_reroute()) { return; }

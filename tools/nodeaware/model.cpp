@@ -1,5 +1,6 @@
 #include "tools/models/figures.hpp"
 #include "tools/models/scenario.hpp"
+#include "tools/models/sparse_figure.hpp"
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/model_krylov.hpp"
@@ -11,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -29,6 +31,7 @@ struct ModelArguments {
     int figure = 0; ///< 0: the last one of copies and alltoallv; of others curves over nodes
     FigureInput figure_input;
     KrylovArguments krylov;
+    SparseInput sparse;
     std::string sizes = "1:1048576";
     std::string svg;
     bool json = false;
@@ -130,11 +133,14 @@ void show_scenario(const ModelTable& table, const ModelArguments& arguments) {
                 {{"table", table.name}, {"scenario", to_json(scenario)}}, arguments);
 }
 
-/// 2 to 5, or 6; 0 where a kernel of the paper on Krylov solvers has none chosen. Throws
-/// std::invalid_argument where the kernel has no such figure.
+/// 2 to 5, or 6; 0 where none is chosen of another kernel. Throws std::invalid_argument where the
+/// kernel has no such figure.
 int figure_of(const std::string& kernel, int chosen) {
     std::string figures;
-    if (is_krylov_kernel(kernel)) {
+    if (kernel == sparse_kernel) {
+        if (chosen == 0) { return chosen; }
+        figures = "none";
+    } else if (is_krylov_kernel(kernel)) {
         if (is_krylov_figure(chosen, kernel)) { return chosen; }
         figures = krylov_figures_of(kernel);
     } else {
@@ -150,10 +156,16 @@ int figure_of(const std::string& kernel, int chosen) {
 void show_figure(const ModelTable& table, const ModelArguments& arguments) {
     const int number = figure_of(arguments.kernel, arguments.figure);
     const std::vector<double> sizes = parse_sizes(arguments.sizes);
-    const CurveTable curves =
-        is_krylov_kernel(arguments.kernel)
-            ? krylov_curves_of(table, arguments.kernel, number, arguments.krylov, sizes)
-            : figure(table, number, arguments.figure_input, sizes);
+    const auto draw = [&] {
+        if (arguments.kernel == sparse_kernel) {
+            return sparse_curves(table, arguments.sparse, sizes);
+        }
+        if (!is_krylov_kernel(arguments.kernel)) {
+            return figure(table, number, arguments.figure_input, sizes);
+        }
+        return krylov_curves_of(table, arguments.kernel, number, arguments.krylov, sizes);
+    };
+    const CurveTable curves = draw();
     ordered_json head = {{"table", table.name}, {"kernel", arguments.kernel}};
     if (number > 0) { head["figure"] = number; }
     head["title"] = curves.title;
@@ -206,7 +218,9 @@ void add_parameters(CLI::App& command, Table6Input& input) {
     add("--s-node", input.s_node, "Most bytes that one node sends")->check(non_negative_number());
     add("--s-node-node", input.s_node_node, "Most bytes between two nodes")
         ->check(non_negative_number());
-    add("--m-proc-node", input.m_proc_node, "Most nodes that one process sends to")
+    add("--m-proc-node", input.m_proc_node,
+        "Most nodes that one process sends to (also of --kernel sdde, there by default as many as "
+        "it has messages for)")
         ->check(positive_number());
     add("--m-node-node", input.m_node_node, "Most messages between two nodes")
         ->check(positive_number());
@@ -231,17 +245,16 @@ void add_pattern(CLI::App& command, ModelArguments& arguments) {
     ExplainedPattern& pattern = arguments.pattern;
     command
         .add_option("--nodes", pattern.nodes,
-                    "Nodes of the pattern, or of --kernel (there 32 of alltoallv, else 1024 by "
-                    "default; of curves over nodes the most)")
+                    "Nodes of the pattern, or of --kernel (there 32 of alltoallv and sdde, else "
+                    "1024 by default; of curves over nodes the most)")
         ->capture_default_str()
         ->check(CLI::Range(2, 1 << 20));
     command
         .add_option("--messages", pattern.messages,
                     "Messages of each process to other nodes, dealt out evenly over their "
-                    "processes (0: one to each)")
+                    "processes (0: one to each); also of --kernel sdde (0: one to each node)")
         ->capture_default_str()
-        ->check(non_negative_number())
-        ->needs(explain);
+        ->check(non_negative_number());
     command.add_option("--bytes", pattern.bytes, "Bytes of each message")
         ->capture_default_str()
         ->check(positive_number())
@@ -259,6 +272,7 @@ void add_pattern(CLI::App& command, ModelArguments& arguments) {
 void add_kernel(CLI::App& command, ModelArguments& arguments) {
     std::vector<std::string> kernels = {"copies", "alltoallv"};
     kernels.insert(kernels.end(), krylov_kernels.begin(), krylov_kernels.end());
+    kernels.emplace_back(sparse_kernel);
     CLI::Option* kernel =
         command
             .add_option("--kernel", arguments.kernel,
@@ -267,7 +281,8 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
                         "alltoallv (6). Of the paper on Krylov solvers: allreduce (8, 9, 11), "
                         "halo (6, 7, 9, 12; an exchange of 27 points) and the solvers cg, sapcg, "
                         "nbpcg, pipecg, pipe2cg (10 of cg and pipecg), without --figure over "
-                        "nodes")
+                        "nodes. sdde: sparse exchanges (nodeaware.h), where nobody knows what it "
+                        "receives, by each method over sizes of messages, and which auto takes")
             ->check(CLI::IsMember(kernels));
     command
         .add_option("--figure", arguments.figure,
@@ -286,6 +301,17 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
     add_krylov_options(command, arguments.krylov);
 }
 
+/// What of the other options --kernel sdde has, too; a number too large for it is refused later.
+void take_sparse_options(const CLI::App& command, ModelArguments& arguments) {
+    const auto take = [&](const char* name, double value, int& number) {
+        if (command.count(name) > 0) { number = static_cast<int>(std::min(value, 1e9)); }
+    };
+    take("--nodes", arguments.pattern.nodes, arguments.sparse.nodes);
+    take("--ppn", arguments.input.ppn, arguments.sparse.processes_per_node);
+    take("--m-proc-node", arguments.input.m_proc_node, arguments.sparse.reached_nodes);
+    take("--messages", static_cast<double>(arguments.pattern.messages), arguments.sparse.messages);
+}
+
 /// Options that both --explain and --kernel have; what is not given is the table's.
 void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
     const auto is_given = [&](const char* name) { return command.count(name) > 0; };
@@ -296,6 +322,11 @@ void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
         arguments.figure_input.nodes = arguments.pattern.nodes;
         arguments.krylov.input.nodes = arguments.pattern.nodes;
     }
+    const bool is_sparse = arguments.kernel == sparse_kernel;
+    if (is_given("--messages") && !arguments.explain && !is_sparse) {
+        throw CLI::RequiresError("--messages", "--explain or --kernel sdde");
+    }
+    if (is_sparse) { take_sparse_options(command, arguments); }
     arguments.pattern.ppn = static_cast<int>(arguments.input.ppn);
     if (is_given("--ppn")) {
         arguments.figure_input.processes_per_node = arguments.input.ppn;

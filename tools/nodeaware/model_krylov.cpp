@@ -109,11 +109,12 @@ void check_kernel_options(const CLI::App& command, const std::string& kernel, in
         for (const char* option : {"--run-data", "--times", "--topology"}) {
             expect_not_given(command, option, expected, found);
         }
-        return;
     }
+    if (kernel == "copies" || kernel == "alltoallv") { return; }
     for (const char* option : {"--dup", "--gps"}) {
         expect_not_given(command, option, "--kernel copies or alltoallv", found);
     }
+    if (!is_krylov_kernel(kernel)) { return; }
     if (!is_solver(kernel)) {
         expect_not_given(command, "--times", "--kernel cg, sapcg, nbpcg, pipecg or pipe2cg", found);
     }
