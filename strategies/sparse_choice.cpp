@@ -1,5 +1,6 @@
 #include "strategies/sparse_choice.hpp"
 
+#include "strategies/relay.hpp"
 #include "strategies/sparse_block.hpp"
 
 #include <algorithm>
@@ -9,6 +10,10 @@
 namespace nodeaware::sparse {
 
 namespace {
+
+constexpr uint64_t least_block = 64;
+
+uint64_t whole_words(uint64_t bytes) { return bytes / header_bytes * header_bytes; }
 
 /// Messages between each two nodes that carry blocks of so many bytes.
 struct BlockMessages {
@@ -33,6 +38,32 @@ struct BlockMessages {
         return seconds_by_number(protocol) + bytes * seconds_per_byte(protocol, costs);
     }
 };
+
+/// The same bytes of each rank for each node, until they lie there.
+double straight_seconds(const Topology& topology, const Costs& costs, double bytes) {
+    return BlockMessages(topology).seconds(bytes, costs) + 2 * costs.flag;
+}
+
+double moved_seconds(const Topology& topology, const Costs& costs, const Blocks& blocks) {
+    const auto bytes = static_cast<double>(blocks.bytes);
+    if (blocks.radix == 0) { return straight_seconds(topology, costs, bytes); }
+    const double of_a_node = bytes * topology.most_ranks_on_a_node();
+    return relay_seconds(topology, blocks.radix, true, of_a_node, costs);
+}
+
+/// Of a block, so that no carrier has to ask its receiver.
+uint64_t eager_bytes(const Topology& topology, const Costs& costs, int radix) {
+    const uint64_t bundles = relay_counts(topology.nodes(), radix).most_bundles;
+    const uint64_t table = carriers::table_end(bundles);
+    const uint64_t limit = costs.eager().limit;
+    const auto ranks = static_cast<uint64_t>(topology.most_ranks_on_a_node());
+    return limit > table ? whole_words((limit - table) / (bundles * ranks)) : 0;
+}
+
+/// Every rank takes what all of them have for its node.
+double taken_seconds(const Topology& topology, const Costs& costs, double bytes) {
+    return bytes * topology.ranks() * costs.copy_per_byte;
+}
 
 double rounds(int ranks) { return std::ceil(std::log2(std::max(1, ranks))); }
 
@@ -70,7 +101,6 @@ double barrier_seconds(const Topology& topology, const Costs& costs) {
 } // namespace
 
 uint64_t block_bytes(const Topology& topology, const Costs& costs) {
-    constexpr double least = 64;
     constexpr double most = 4096;
     constexpr double begins_with = 64; ///< what comes before the blocks in a message, at most
     const ProtocolCosts& eager = costs.eager();
@@ -79,8 +109,8 @@ uint64_t block_bytes(const Topology& topology, const Costs& costs) {
     const double by_number =
         per_byte > 0 ? messages.seconds_by_number(eager) / (2 * per_byte) : most;
     const double by_limit = (static_cast<double>(eager.limit) - begins_with) / messages.blocks;
-    const double bytes = std::clamp(std::min(by_number, by_limit), least, most);
-    return static_cast<uint64_t>(bytes) / header_bytes * header_bytes;
+    const double bytes = std::clamp(std::min(by_number, by_limit), double{least_block}, most);
+    return whole_words(static_cast<uint64_t>(bytes));
 }
 
 int reached_nodes(const Topology& topology, const Pattern& pattern) {
@@ -88,11 +118,35 @@ int reached_nodes(const Topology& topology, const Pattern& pattern) {
     return pattern.reached_nodes > 0 ? std::min(pattern.reached_nodes, reachable) : reachable;
 }
 
+Blocks blocks_for(const Topology& topology, const Costs& costs, uint64_t arena_bytes) {
+    constexpr int largest_radix = 64;
+    const auto ranks = static_cast<uint64_t>(topology.most_ranks_on_a_node());
+    Parameters parameters;
+    parameters.arena_bytes = arena_bytes;
+    parameters.costs = costs;
+    const uint64_t most = block_bytes(topology, costs);
+    Blocks best{most, 0};
+    double least = moved_seconds(topology, costs, best);
+    for (int radix = 2; radix < topology.nodes() && radix <= largest_radix; ++radix) {
+        parameters.radix = radix;
+        const uint64_t limit = std::min(most, Relay(topology, parameters).limit() / ranks);
+        for (const uint64_t bytes : {most, eager_bytes(topology, costs, radix)}) {
+            if (bytes > limit || bytes < std::max(least_block, most / 4)) { continue; }
+            const Blocks blocks{bytes, radix};
+            const double seconds = moved_seconds(topology, costs, blocks);
+            if (seconds < least) {
+                least = seconds;
+                best = blocks;
+            }
+        }
+    }
+    return best;
+}
+
 double node_pairs_seconds(const Topology& topology, const Costs& costs) {
-    const auto bytes = static_cast<double>(block_bytes(topology, costs));
-    const BlockMessages messages(topology);
-    return messages.seconds(bytes, costs) + bytes * topology.ranks() * costs.copy_per_byte +
-           2 * costs.flag;
+    const Blocks blocks = blocks_for(topology, costs);
+    const auto bytes = static_cast<double>(blocks.bytes);
+    return moved_seconds(topology, costs, blocks) + taken_seconds(topology, costs, bytes);
 }
 
 double node_pairs_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {
@@ -102,18 +156,16 @@ double node_pairs_seconds(const Topology& topology, const Costs& costs, const Pa
     const Entry entry{topology.most_ranks_on_a_node() - 1, static_cast<uint64_t>(pattern.bytes)};
     const int for_a_node = (pattern.messages - 1) / reached + 1;
     const auto list = list_of(std::vector<Entry>(static_cast<size_t>(for_a_node), entry)).size();
-    const uint64_t block = block_bytes(topology, costs);
+    const uint64_t block = blocks_for(topology, costs).bytes;
     const uint64_t payload = std::min(entry.bytes, block) * static_cast<uint64_t>(for_a_node);
     if (is_whole(list, payload, block)) { return seconds; }
-    const BlockMessages messages(topology);
     if (!has_room(list, block)) {
         const auto bytes = static_cast<double>(list);
-        seconds += messages.seconds(bytes, costs) + bytes * topology.ranks() * costs.copy_per_byte +
-                   2 * costs.flag;
+        seconds += straight_seconds(topology, costs, bytes) + taken_seconds(topology, costs, bytes);
     }
     const double of_a_rank = pattern.messages * pattern.bytes;
-    return seconds + messages.seconds(of_a_rank / messages.others, costs) +
-           2 * (of_a_rank * costs.copy_per_byte + costs.flag);
+    return seconds + straight_seconds(topology, costs, of_a_rank / (topology.nodes() - 1)) +
+           2 * of_a_rank * costs.copy_per_byte;
 }
 
 double personalized_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern) {

@@ -8,11 +8,23 @@
 /// How a sparse exchange goes, from what all ranks know alike: nothing of its messages.
 namespace nodeaware::sparse {
 
-/// Bytes of a block (strategies/sparse_block.hpp), on all ranks the same. The blocks of a node's
-/// ranks for another node travel as one message; what all of them add to the messages of a node
-/// should cost no more than half of what these cost by their number, and none of them should have
-/// to ask its receiver first.
+/// Most bytes of a block (strategies/sparse_block.hpp). The blocks of a node's ranks for another
+/// node travel as one message; what all of them add to the messages of a node should cost no more
+/// than half of what these cost by their number, and none of them should have to ask its receiver
+/// first.
 uint64_t block_bytes(const Topology& topology, const Costs& costs);
+
+/// How blocks go, on all ranks the same.
+struct Blocks {
+    uint64_t bytes = 0; ///< of each
+    int radix = 0; ///< with which nodes relay them (strategies/relay.hpp); 0: each sends to each
+};
+
+/// As is thought quickest. Blocks that are relayed may be smaller, down to a quarter, where what
+/// carries several of them then goes without asking. `arena_bytes`: as in Parameters, so that all
+/// have room on their way.
+Blocks blocks_for(const Topology& topology, const Costs& costs,
+                  uint64_t arena_bytes = uint64_t{1} << 40);
 
 /// What every rank sends to other nodes in a sparse exchange, dealt out evenly.
 struct Pattern {
@@ -26,8 +38,8 @@ struct Pattern {
 int reached_nodes(const Topology& topology, const Pattern& pattern);
 
 /// Seconds that blocks between all nodes are thought to take: the messages of a node, ceil((N - 1)
-/// / ppn) of its busiest rank, and every rank takes a block of every rank from shared memory. Grows
-/// with the number of ranks.
+/// / ppn) of its busiest rank, or those by which nodes relay, and every rank takes a block of every
+/// rank from shared memory. Grows with the number of ranks.
 double node_pairs_seconds(const Topology& topology, const Costs& costs);
 /// The same, and what of the pattern the blocks have no room for: lists, and messages.
 double node_pairs_seconds(const Topology& topology, const Costs& costs, const Pattern& pattern);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string>
 #include <string_view>
 
 namespace nodeaware::sparse {
@@ -70,11 +71,19 @@ Context& Context::of(MPI_Comm comm) {
     made->counts_.resize(static_cast<size_t>(made->size_));
     made->choose(comm);
     MPI_CALL(Comm_set_attr, comm, keyval(), made.get());
-    if (made->rank_ == 0) {
-        log(LogLevel::info, "sparse exchanges of {} ranks: {}", made->size_,
-            name_of(made->method_));
-    }
+    if (made->rank_ == 0) { made->tell(); }
     return *made.release();
+}
+
+void Context::tell() const {
+    if (method_ != SparseMethod::node_pairs) {
+        return log(LogLevel::info, "sparse exchanges of {} ranks: {}", size_, name_of(method_));
+    }
+    const Blocks& blocks = node_pairs_->blocks();
+    const std::string relayed =
+        blocks.radix > 0 ? fmt::format(", relayed with radix {}", blocks.radix) : "";
+    log(LogLevel::info, "sparse exchanges of {} ranks: {}{}, blocks of {} B", size_,
+        name_of(method_), relayed, blocks.bytes);
 }
 
 Context::~Context() {

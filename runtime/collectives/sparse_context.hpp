@@ -39,6 +39,7 @@ class Context {
     static Context* kept(MPI_Comm comm);
     SparseMethod chosen() const;
     void choose(MPI_Comm comm);
+    void tell() const;
     bool make_node_pairs(MPI_Comm comm);
     void make_node_comm();
 

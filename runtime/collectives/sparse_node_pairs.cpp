@@ -1,7 +1,6 @@
 #include "runtime/collectives/sparse_node_pairs.hpp"
 
 #include "runtime/collectives/execute.hpp"
-#include "strategies/sparse_choice.hpp"
 
 #include <algorithm>
 #include <new>
@@ -32,9 +31,9 @@ void try_with_memory(Received& received, Work work, Otherwise otherwise) {
 NodePairs::NodePairs(const InnerCommunicator& inner)
     : topology_(inner.topology()), node_(topology_.node_of(inner.rank())),
       local_(topology_.local_of(inner.rank())), byte_(inspect(MPI_BYTE)),
-      block_bytes_(block_bytes(topology_, inner.parameters().costs)),
+      blocks_(blocks_for(topology_, inner.parameters().costs, inner.parameters().arena_bytes)),
       for_(static_cast<size_t>(topology_.nodes())), from_(static_cast<size_t>(topology_.ranks())),
-      blocks_out_(for_.size() * block_bytes_), blocks_in_(from_.size() * block_bytes_) {
+      blocks_out_(for_.size() * blocks_.bytes), blocks_in_(from_.size() * blocks_.bytes) {
     exchange_.traffic.outgoing.reserve(from_.size());
     exchange_.traffic.incoming.reserve(from_.size());
     exchange_.outgoing.reserve(from_.size());
@@ -92,7 +91,7 @@ void NodePairs::list_messages(const Call& call) {
     }
     for (ForNode& there : for_) {
         there.list = list_of(there.entries);
-        there.is_whole = is_whole(there.list.size(), there.bytes, block_bytes_);
+        there.is_whole = is_whole(there.list.size(), there.bytes, blocks_.bytes);
     }
 }
 
@@ -103,7 +102,7 @@ void NodePairs::write_blocks(const Call& call) {
         const ForNode& there = for_[node];
         std::byte* const block = block_to(node);
         write_header(block, {there.list.size(), there.is_whole, has_more});
-        if (!has_room(there.list.size(), block_bytes_)) { continue; }
+        if (!has_room(there.list.size(), blocks_.bytes)) { continue; }
         std::byte* end = std::copy(there.list.begin(), there.list.end(), block + header_bytes);
         if (!there.is_whole) { continue; }
         for (const size_t item : there.items) {
@@ -112,8 +111,10 @@ void NodePairs::write_blocks(const Call& call) {
     }
 }
 
-/// One exchange with the others. `list` says what this rank sends and receives. False: it failed.
-template <class List> bool NodePairs::move(const Call& call, Sharing sharing, List list) {
+/// One exchange with the others. `list` says what this rank sends and receives. `relays`: all nodes
+/// take part. False: it failed.
+template <class List>
+bool NodePairs::move(const Call& call, Sharing sharing, List list, bool relays) {
     exchange_.clear();
     exchange_.sharing = sharing;
     bool is_listed = true;
@@ -121,10 +122,12 @@ template <class List> bool NodePairs::move(const Call& call, Sharing sharing, Li
         exchange_.clear();
         is_listed = false;
     });
-    static const Strategy* const model = find_strategy("model");
+    static const Strategy* const straight = find_strategy("model");
+    static const Strategy* const relayed = find_strategy("radix");
     Selected selected;
-    selected.strategy = model;
-    selected.parameters = &call.inner.parameters();
+    selected.strategy = relays ? relayed : straight;
+    selected.parameters = relays ? &call.inner.parameters(CallMemory::host, blocks_.radix, true)
+                                 : &call.inner.parameters();
     CallRecord record;
     const int code = execute_silently(call.inner, exchange_, selected, record);
     call.received.fail(code);
@@ -154,14 +157,15 @@ UserMemory NodePairs::memory_of_bytes(std::byte* data, uint64_t bytes) const {
 }
 
 void NodePairs::exchange_blocks(const Call& call) {
-    move(call, Sharing::both, [&] {
+    const auto list = [&] {
         for (size_t node = 0; node < for_.size(); ++node) {
-            send_to_node(node, block_to(node), block_bytes_);
+            send_to_node(node, block_to(node), blocks_.bytes);
         }
         for (size_t rank = 0; rank < from_.size(); ++rank) {
-            receive(static_cast<int>(rank), block_from(rank), block_bytes_);
+            receive(static_cast<int>(rank), block_from(rank), blocks_.bytes);
         }
-    });
+    };
+    move(call, Sharing::both, list, blocks_.radix > 0);
 }
 
 /// Some rank has more than its block for this node, or a rank of this node has for another.
@@ -177,7 +181,7 @@ bool NodePairs::is_more_needed() {
 
 void NodePairs::read_blocks() {
     for (size_t rank = 0; rank < from_.size(); ++rank) {
-        const auto read = read_block({block_from(rank), block_bytes_}, topology_.ranks_on(node_));
+        const auto read = read_block({block_from(rank), blocks_.bytes}, topology_.ranks_on(node_));
         if (!read) { continue; } // which no rank writes
         from_[rank].is_listed = read->is_listed;
         const std::byte* const payload = block_from(rank) + read->payload;
@@ -209,7 +213,7 @@ void NodePairs::exchange_lists(const Call& call) {
         lists.resize(bytes);
         for (size_t node = 0; node < for_.size(); ++node) {
             const Bytes& list = for_[node].list;
-            if (!has_room(list.size(), block_bytes_)) {
+            if (!has_room(list.size(), blocks_.bytes)) {
                 send_to_node(node, list.data(), list.size());
             }
         }

@@ -4,12 +4,14 @@
 #include "runtime/communicators/inner_communicator.hpp"
 #include "runtime/memory/exchange.hpp"
 #include "strategies/sparse_block.hpp"
+#include "strategies/sparse_choice.hpp"
 
 namespace nodeaware::sparse {
 
 /// Sparse exchanges by exchanges in which everybody knows what comes, three at most, each with one
 /// message between two nodes. First every rank tells all ranks of each node what it has for that
-/// node, in blocks of one size (strategies/sparse_block.hpp), in which small messages come along.
+/// node, in blocks of one size (strategies/sparse_block.hpp), in which small messages come along;
+/// nodes relay them where that is thought quicker, for all of them take part.
 /// So the ranks of a node see alike whether any of them sends or receives more than that. If so,
 /// lists that had no room follow, to all ranks of a node again, and then the messages of ranks for
 /// which that has not been enough, to their destinations.
@@ -25,6 +27,8 @@ class NodePairs {
     /// Collective over the communicator that this was made for. What has been received is valid
     /// until the next call.
     void exchange(InnerCommunicator& inner, std::span<const Outgoing> outgoing, Received& received);
+
+    const Blocks& blocks() const { return blocks_; }
 
   private:
     using Bytes = std::vector<std::byte>;
@@ -48,8 +52,8 @@ class NodePairs {
 
     void clear();
     bool is_mate(int rank) const { return topology_.node_of(rank) == node_; }
-    std::byte* block_to(size_t node) { return blocks_out_.data() + node * block_bytes_; }
-    std::byte* block_from(size_t rank) { return blocks_in_.data() + rank * block_bytes_; }
+    std::byte* block_to(size_t node) { return blocks_out_.data() + node * blocks_.bytes; }
+    std::byte* block_from(size_t rank) { return blocks_in_.data() + rank * blocks_.bytes; }
 
     void list_messages(const Call& call);
     void write_blocks(const Call& call);
@@ -61,7 +65,8 @@ class NodePairs {
     void exchange_messages(const Call& call);
     void assemble(Received& received) const;
 
-    template <class List> bool move(const Call& call, Sharing sharing, List list);
+    template <class List>
+    bool move(const Call& call, Sharing sharing, List list, bool relays = false);
     void send(int peer, uint32_t memory, const std::byte* data, uint64_t bytes);
     void send_to_node(size_t node, const std::byte* data, uint64_t bytes);
     void receive(int peer, std::byte* data, uint64_t bytes);
@@ -72,7 +77,7 @@ class NodePairs {
     const int node_;
     const int local_;
     const Datatype byte_;
-    const uint64_t block_bytes_;
+    const Blocks blocks_;
     std::vector<ForNode> for_;   ///< by node
     std::vector<FromRank> from_; ///< by rank
     Bytes blocks_out_;           ///< by node

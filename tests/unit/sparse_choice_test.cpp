@@ -121,6 +121,30 @@ TEST(SparseChoice, WhatBlocksHaveNoRoomFor) {
     EXPECT_NEAR(node_pairs_seconds(topology, costs, {3000, 1}), blocks + lists + many, near);
 }
 
+TEST(SparseChoice, NodesRelayBlocksWhereMessagesAreDear) {
+    Costs costs = round_costs();
+    costs.node_per_byte = costs.copy_per_byte = 1e-9;
+    for (ProtocolCosts& protocol : costs.protocols) { protocol.per_byte = 1e-9; }
+    const Topology topology = even_topology(4, 4);
+    // Two messages of a node instead of three.
+    Blocks blocks = blocks_for(topology, costs);
+    EXPECT_EQ(blocks.radix, 2);
+    EXPECT_EQ(blocks.bytes, 4096U);
+    EXPECT_LT(node_pairs_seconds(topology, costs), 14e-3);
+    EXPECT_EQ(blocks_for(even_topology(2, 4), costs).radix, 0);
+    EXPECT_EQ(blocks_for(topology, costs, 4096).radix, 0) << "no room";
+    EXPECT_EQ(blocks_for(topology, round_costs()).radix, 0) << "bytes are dearer";
+    // The blocks of eight ranks, with what tells of them, without asking.
+    costs.protocols[1].limit = 1 << 14;
+    costs.protocols[2].latency = costs.protocols[2].gap = 25e-3;
+    blocks = blocks_for(topology, costs);
+    EXPECT_EQ(blocks.radix, 2);
+    EXPECT_LT(blocks.bytes * 8, 16384U);
+    EXPECT_GT(blocks.bytes * 8, 16384U - 256);
+    // Not for less than a quarter.
+    EXPECT_GE(blocks_for(even_topology(17, 4), costs).bytes, 4080U / 4);
+}
+
 // What the paper's text says: 450 messages of a process on 64 nodes of 32, which are 15 when they
 // are gathered; nothing to gain where each sends one, and sums that grow with the ranks.
 TEST(SparseChoice, SaysWhatThePaperDoes) {
