@@ -131,7 +131,7 @@ void Context::choose(MPI_Comm comm) {
 bool Context::make_node_pairs(MPI_Comm comm) {
     Communicator& communicator = Communicator::of(comm, library->world);
     if (communicator.obstacle(Operation::alltoallv) != Reason::none) { return false; }
-    const InnerCommunicator& inner = communicator.inner();
+    InnerCommunicator& inner = communicator.inner();
     const bool is_wanted = library->world.options.sparse == SparseMethod::node_pairs;
     if (!is_wanted && !node_pairs_pay(inner.topology(), inner.parameters().costs)) { return false; }
     try {

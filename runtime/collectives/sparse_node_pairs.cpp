@@ -28,12 +28,13 @@ void try_with_memory(Received& received, Work work, Otherwise otherwise) {
 
 } // namespace
 
-NodePairs::NodePairs(const InnerCommunicator& inner)
+NodePairs::NodePairs(InnerCommunicator& inner)
     : topology_(inner.topology()), node_(topology_.node_of(inner.rank())),
       local_(topology_.local_of(inner.rank())), byte_(inspect(MPI_BYTE)),
       blocks_(blocks_for(topology_, inner.parameters().costs, inner.parameters().arena_bytes)),
       for_(static_cast<size_t>(topology_.nodes())), from_(static_cast<size_t>(topology_.ranks())),
       blocks_out_(for_.size() * blocks_.bytes), blocks_in_(from_.size() * blocks_.bytes) {
+    inner.parameters(CallMemory::host, blocks_.radix, true); // which are kept, for all calls
     exchange_.traffic.outgoing.reserve(from_.size());
     exchange_.traffic.incoming.reserve(from_.size());
     exchange_.outgoing.reserve(from_.size());

@@ -22,7 +22,7 @@ namespace nodeaware::sparse {
 class NodePairs {
   public:
     /// Throws std::bad_alloc and MpiError.
-    explicit NodePairs(const InnerCommunicator& inner);
+    explicit NodePairs(InnerCommunicator& inner);
 
     /// Collective over the communicator that this was made for. What has been received is valid
     /// until the next call.
