@@ -98,6 +98,17 @@ MessageCost off_node_message(const ModelTable& table, double bytes, const Penalt
     return cost;
 }
 
+double occupancy(const ModelTable& table, double bytes) {
+    const Path& path = path_of(table, Memory::host, Locality::network);
+    const auto protocol = static_cast<size_t>(path.protocol_of(bytes));
+    return path.gaps[protocol].value_or(0) + bytes * table.inverse_injection_rate[0];
+}
+
+bool knows_gaps(const ModelTable& table) {
+    const auto& gaps = path_of(table, Memory::host, Locality::network).gaps;
+    return std::any_of(gaps.begin(), gaps.end(), [](const auto& gap) { return gap.has_value(); });
+}
+
 double on_node_message(const ModelTable& table, double bytes) {
     return postal(path_of(table, Memory::host, Locality::node).postal_of(bytes), bytes);
 }
@@ -114,12 +125,35 @@ KernelCost allreduce(const ModelTable& table, const AllreduceInput& input) {
     return cost;
 }
 
+KernelCost allreduce(const ModelTable& table, const AllreduceInput& input,
+                     std::span<const AllreduceRound> rounds) {
+    const double flop = table.network ? table.network->flop_seconds : 0;
+    // Bytes are in the max-rate penalty.
+    const double gap =
+        occupancy(table, input.bytes) - input.bytes * table.inverse_injection_rate[0];
+    KernelCost cost;
+    for (const AllreduceRound& round : rounds) {
+        if (round.adds) { cost.postal += input.elements * flop; }
+        if (round.off_node <= 0) {
+            if (round.on_node) { cost.postal += on_node_message(table, input.bytes); }
+            continue;
+        }
+        Penalties penalties = input.penalties;
+        penalties.cores = std::min(penalties.cores, round.off_node);
+        const MessageCost message = off_node_message(table, input.bytes, penalties);
+        cost.postal += message.postal;
+        cost.penalties += message.penalties + message.first_hops + (penalties.cores - 1) * gap;
+    }
+    return cost;
+}
+
 KernelCost halo_exchange(const ModelTable& table, const HaloInput& input) {
     KernelCost cost;
     KernelCost pipelined;       // what of `cost` is, and adds penalties only at the end
     double first_pipelined = 0; // the postal cost of the first one
     double off_node = 0;
     double hops = 0;
+    double last = 0; // until a message has arrived that has just left the link
     for (const HaloMessages& messages : input.messages) {
         cost.postal += messages.on_node * on_node_message(table, messages.bytes);
         if (messages.off_node <= 0) { continue; }
@@ -129,6 +163,7 @@ KernelCost halo_exchange(const ModelTable& table, const HaloInput& input) {
         cost.postal += messages.off_node * message.postal;
         off_node += messages.off_node;
         hops = message.first_hops;
+        last = std::max(last, message.postal - occupancy(table, messages.bytes));
         if (input.pipelined && protocol != Protocol::rendezvous) {
             if (pipelined.postal <= 0) {
                 first_pipelined = std::min(1.0, messages.off_node) * message.postal;
@@ -141,6 +176,9 @@ KernelCost halo_exchange(const ModelTable& table, const HaloInput& input) {
     }
     cost.penalties += overlapped_blocking(pipelined.postal, first_pipelined, pipelined.penalties) +
                       std::min(1.0, off_node) * hops;
+    if (input.link > 0) {
+        cost.penalties = std::max(cost.penalties, input.link + last - cost.postal);
+    }
     return cost;
 }
 

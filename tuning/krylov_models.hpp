@@ -77,6 +77,14 @@ struct MessageCost {
 /// Cost of one message of `bytes` between nodes, by the protocol of its size. Throws TableError.
 MessageCost off_node_message(const ModelTable& table, double bytes, const Penalties& penalties);
 
+/// Seconds for which a message between nodes keeps all processes of its node from sending the next
+/// one: gap + n / B_node. [K] limits the bytes of a node alone; where the gap of messages was not
+/// measured, so does this. Throws TableError.
+double occupancy(const ModelTable& table, double bytes);
+
+/// Whether the table tells how many messages a node sends in a time.
+bool knows_gaps(const ModelTable& table);
+
 /// Cost of one message on a node: postal alone, [K] 6.2.
 double on_node_message(const ModelTable& table, double bytes);
 
@@ -100,6 +108,20 @@ struct AllreduceInput {
 /// for both. Each round is a series of its own, so each pays its hops.
 KernelCost allreduce(const ModelTable& table, const AllreduceInput& input);
 
+/// Messages of an allreduce that processes send at the same time.
+struct AllreduceRound {
+    bool on_node = false; ///< some stay on their node
+    double off_node = 0;  ///< those to other nodes, of the node that sends most of them
+    bool adds = false;    ///< elements are added up
+    bool operator==(const AllreduceRound&) const = default;
+};
+
+/// The same by what an algorithm sends: one message after the other in time, as postal cost; that
+/// those of a node share its link is a penalty: by their number, as far as the table has gaps, and
+/// by their bytes, as max-rate (5.5) has it. `penalties.cores` 1: neither is counted.
+KernelCost allreduce(const ModelTable& table, const AllreduceInput& input,
+                     std::span<const AllreduceRound> rounds);
+
 /// Messages of one size that a process sends in a halo exchange; means over processes may be
 /// broken numbers.
 struct HaloMessages {
@@ -112,9 +134,13 @@ struct HaloInput {
     std::vector<HaloMessages> messages; ///< the first size is sent first
     bool pipelined = false;             ///< blocking: short and eager messages hide penalties (5.9)
     Penalties penalties;
+    /// Occupancy of all messages of the node that has most; 0: not known.
+    double link = 0;
 };
 
 /// T_halo = T_on n_on + T_off n_off. [K] 5.3, with the penalties of 5.5 to 5.9; hops are paid once.
+/// Never less than the link of a node needs for the messages of all its processes, of which the
+/// last one arrives after its latency.
 KernelCost halo_exchange(const ModelTable& table, const HaloInput& input);
 
 /// Times of the parts of one iteration.

@@ -29,7 +29,7 @@ endif()
 
 # Models and fits; those against recorded measurements are skipped where there are none.
 add_executable(tuning_tests
-  tuning_models_test.cpp tuning_data_movement_test.cpp tuning_krylov_test.cpp tuning_table_test.cpp
+  tuning_models_test.cpp tuning_data_movement_test.cpp tuning_krylov_test.cpp tuning_krylov_links_test.cpp tuning_table_test.cpp
   tuning_scenario_test.cpp tuning_figures_test.cpp tuning_krylov_figures_test.cpp tuning_fit_test.cpp tuning_advice_test.cpp tuning_measurements_test.cpp tuning_gap_test.cpp learned_choices_test.cpp tuning_costs_test.cpp tuning_copies_test.cpp user_table_test.cpp)
 target_link_libraries(tuning_tests PRIVATE nodeaware_models nodeaware_fit nodeaware_tuning nodeaware_strategies GTest::gtest_main)
 nodeaware_compile_together(tuning_tests)

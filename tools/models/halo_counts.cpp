@@ -44,7 +44,10 @@ class HaloCounter {
   public:
     HaloCounter(const place::Grid& grid, const place::Placement& placement,
                 const std::function<double(int, int)>& hops)
-        : size_(grid.dimensions), placement_(placement), hops_(hops) {}
+        : size_(grid.dimensions), placement_(placement), hops_(hops) {
+        const int last = *std::max_element(placement.begin(), placement.end());
+        counts_.by_node.resize(static_cast<size_t>(last) + 1);
+    }
 
     void add(int x, int y, int z) {
         HaloCounts::Process sent{};
@@ -67,6 +70,9 @@ class HaloCounter {
         for (size_t kind = 0; kind < halo_kinds; ++kind) {
             counts_.average[kind].on_node += sent[kind].on_node;
             counts_.average[kind].off_node += sent[kind].off_node;
+            HaloCounts::Kind& of_node = counts_.by_node[static_cast<size_t>(node)][kind];
+            of_node.on_node += sent[kind].on_node;
+            of_node.off_node += sent[kind].off_node;
         }
         if (sends_more(sent, counts_.worst)) { counts_.worst = sent; }
     }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <vector>
 
 /// Who sends to whom in the halo exchange of a 27-point stencil, [K] 5.3.
 namespace nodeaware::tuning {
@@ -22,7 +23,8 @@ struct HaloCounts {
     /// Of the process that sends most faces to other nodes; of equals most edges, then corners,
     /// then messages on its node.
     Process worst{};
-    double hops = 0; ///< mean of all messages between nodes; 0 where none is sent
+    std::vector<Process> by_node; ///< messages of all processes of each node
+    double hops = 0;              ///< mean of all messages between nodes; 0 where none is sent
 };
 
 /// Most ranks that are counted.

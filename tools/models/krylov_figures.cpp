@@ -40,12 +40,13 @@ void draw_allreduce_over_nodes(CurveTable& result, const Drawn& drawn) {
 }
 
 /// Mean numbers of a process: on its node, to other nodes.
-std::vector<CurveTable::Value> mean_messages(const HaloCounts& counts) {
+std::vector<CurveTable::Value> mean_messages(const HaloCounts& counts, const HaloBytes& bytes) {
     double on_node = 0;
     double off_node = 0;
-    for (const HaloCounts::Kind& kind : counts.average) {
-        on_node += kind.on_node;
-        off_node += kind.off_node;
+    for (size_t kind = 0; kind < halo_kinds; ++kind) {
+        if (bytes[kind] <= 0) { continue; }
+        on_node += counts.average[kind].on_node;
+        off_node += counts.average[kind].off_node;
     }
     return {{on_node, ""}, {off_node, ""}};
 }
@@ -56,16 +57,17 @@ void draw_halo_over_nodes(CurveTable& result, const Drawn& drawn) {
     add_curve(result, "boxes_postal", "Postal, nodes have boxes", 0, true);
     add_curve(result, "boxes_penalties", "With penalties, nodes have boxes", 1, true);
     result.columns = {"on_node", "off_node", "boxes_on_node", "boxes_off_node"};
+    const HaloBytes bytes = drawn.kernels.bytes_of_cube();
     std::vector<std::vector<CurveTable::Value>> messages;
     add_rows(result, drawn.axis, [&](double at) {
         Seconds seconds;
         messages.emplace_back();
         for (const HaloPlacement how : {HaloPlacement::block, HaloPlacement::boxes}) {
             const HaloCounts counts = drawn.kernels.count(static_cast<int>(at), how);
-            const KernelCost cost = drawn.kernels.halo(
-                counts, counts.worst, drawn.kernels.bytes_of_cube(), all_penalties, true);
+            const KernelCost cost = drawn.kernels.halo(counts, KrylovKernels::Process::worst, bytes,
+                                                       all_penalties, true);
             seconds.insert(seconds.end(), {cost.postal, cost.total()});
-            const auto means = mean_messages(counts);
+            const auto means = mean_messages(counts, bytes);
             messages.back().insert(messages.back().end(), means.begin(), means.end());
         }
         return seconds;
@@ -121,11 +123,11 @@ void draw_halo_by_process(CurveTable& result, const Drawn& drawn, bool with_max_
     }
     const HaloCounts counts = drawn.kernels.count(drawn.input.nodes, HaloPlacement::block);
     add_rows(result, drawn.axis, [&](double bytes) {
-        const auto cost_of = [&](const HaloCounts::Process& process) {
+        const auto cost_of = [&](KrylovKernels::Process process) {
             return drawn.kernels.halo(counts, process, {bytes, 0, 0}, {.max_rate = true}, false);
         };
-        const KernelCost average = cost_of(counts.average);
-        const KernelCost worst = cost_of(counts.worst);
+        const KernelCost average = cost_of(KrylovKernels::Process::average);
+        const KernelCost worst = cost_of(KrylovKernels::Process::worst);
         Seconds seconds = {average.postal, worst.postal};
         if (with_max_rate) { seconds.insert(seconds.end(), {average.total(), worst.total()}); }
         return seconds;
@@ -157,7 +159,7 @@ void draw_penalties(CurveTable& result, const std::string& kernel, const Drawn& 
         const char* label;
         Counted counted;
     };
-    // One process of a node sends in an allreduce, so that the max-rate penalty is none.
+    // One process of a node sends in an allreduce of [K], so that the max-rate penalty is none.
     const std::vector<Shown> shown =
         is_halo ? std::vector<Shown>{{"postal", "Postal", {}},
                                      {"mr", "MR", {.max_rate = true}},
@@ -178,8 +180,8 @@ void draw_penalties(CurveTable& result, const std::string& kernel, const Drawn& 
     add_rows(result, drawn.axis, [&](double bytes) {
         Seconds seconds;
         for (const Shown& one : shown) {
-            seconds.push_back((is_halo ? drawn.kernels.halo(counts, counts.worst, {bytes, 0, 0},
-                                                            one.counted, false)
+            seconds.push_back((is_halo ? drawn.kernels.halo(counts, KrylovKernels::Process::worst,
+                                                            {bytes, 0, 0}, one.counted, false)
                                        : drawn.kernels.allreduce(nodes, bytes, one.counted, hops))
                                   .total());
         }
@@ -200,7 +202,9 @@ void draw_allreduce_overlap(CurveTable& result, const Drawn& drawn) {
     const double hops = drawn.kernels.hops_of_allreduce(nodes).average;
     add_rows(result, drawn.axis, [&](double bytes) -> Seconds {
         const KernelCost cost = drawn.kernels.allreduce(nodes, bytes, all_penalties, hops);
-        return {cost.postal, cost.total(), nonblocking(cost, drawn.input)};
+        const KernelCost started = drawn.kernels.allreduce(nodes, bytes, all_penalties, hops,
+                                                           KrylovKernels::Call::nonblocking);
+        return {cost.postal, cost.total(), nonblocking(started, drawn.input)};
     });
 }
 
@@ -213,8 +217,8 @@ void draw_halo_overlap(CurveTable& result, const Drawn& drawn) {
     const HaloCounts counts = drawn.kernels.count(drawn.input.nodes, HaloPlacement::block);
     add_rows(result, drawn.axis, [&](double bytes) -> Seconds {
         const auto cost_of = [&](bool pipelined) {
-            return drawn.kernels.halo(counts, counts.worst, {bytes, 0, 0}, all_penalties,
-                                      pipelined);
+            return drawn.kernels.halo(counts, KrylovKernels::Process::worst, {bytes, 0, 0},
+                                      all_penalties, pipelined);
         };
         const KernelCost cost = cost_of(false);
         return {cost.postal, cost.total(), cost_of(true).total(), nonblocking(cost, drawn.input)};

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "tools/models/allreduce_rounds.hpp"
 #include "tools/models/curve_table.hpp"
 #include "tools/models/run_data.hpp"
 #include "tuning/krylov_models.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,8 @@ struct KrylovInput {
     double blocking_wait = 0;
     double nonblocking_wait = 0;
     NodeDistances distances{}; ///< empty: not known
+    /// Of all allreduces. Empty: what the MPI of the table does, blocking and nonblocking.
+    std::optional<AllreduceAlgorithm> algorithm{};
 };
 
 /// "cg", "sapcg", "nbpcg", "pipecg", "pipe2cg".

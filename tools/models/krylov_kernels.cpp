@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace nodeaware::tuning {
@@ -81,44 +82,84 @@ Penalties KrylovKernels::penalties(double cores, Counted counted, double hops) c
     return result;
 }
 
-KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, double hops) const {
+AllreduceAlgorithm KrylovKernels::algorithm_of(Call call) const {
+    return input_.algorithm.value_or(
+        usual_algorithm(table_.fingerprint.mpi, call == Call::nonblocking));
+}
+
+KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, double hops,
+                                    Call call) const {
     AllreduceInput input;
     input.bytes = bytes;
     input.elements = std::ceil(bytes / bytes_of_number);
     input.cores = processes_per_node_;
     input.nodes = nodes;
     input.penalties = penalties(1, counted, hops);
-    return tuning::allreduce(table_, input);
+    const AllreduceAlgorithm algorithm = algorithm_of(call);
+    if (algorithm == AllreduceAlgorithm::tree) { return tuning::allreduce(table_, input); }
+    check_ranks(nodes);
+    if (counted.max_rate) { input.penalties.cores = processes_per_node_; }
+    return tuning::allreduce(table_, input,
+                             count_allreduce(algorithm, nodes, processes_per_node_).rounds);
 }
 
-HaloCounts KrylovKernels::count(int nodes, HaloPlacement how) const {
+void KrylovKernels::check_ranks(int nodes) const {
     const int64_t ranks = int64_t{nodes} * processes_per_node_;
     if (ranks > most_halo_ranks) {
         throw std::invalid_argument("--nodes, --ppn: expected at most " +
                                     std::to_string(most_halo_ranks) + " ranks, found " +
                                     std::to_string(ranks));
     }
-    const place::Grid grid = balanced_grid(static_cast<int>(ranks));
+}
+
+HaloCounts KrylovKernels::count(int nodes, HaloPlacement how) const {
+    check_ranks(nodes);
+    const place::Grid grid = balanced_grid(nodes * processes_per_node_);
     return count_halo(grid, place_halo(grid, nodes, processes_per_node_, how),
                       input_.distances.hops);
 }
 
-KernelCost KrylovKernels::halo(const HaloCounts& counts, const HaloCounts::Process& process,
-                               const HaloBytes& bytes, Counted counted, bool pipelined) const {
+std::vector<double> KrylovKernels::links(const HaloCounts& counts, const HaloBytes& bytes) const {
+    std::vector<double> seconds;
+    for (const HaloCounts::Process& node : counts.by_node) {
+        seconds.push_back(0);
+        for (size_t kind = 0; kind < halo_kinds; ++kind) {
+            if (bytes[kind] <= 0) { continue; }
+            seconds.back() += node[kind].off_node * occupancy(table_, bytes[kind]);
+        }
+    }
+    return seconds;
+}
+
+KernelCost KrylovKernels::halo(const HaloCounts& counts, Process process, const HaloBytes& bytes,
+                               Counted counted, bool pipelined) const {
+    const bool is_worst = process == Process::worst;
+    const HaloCounts::Process& sent = is_worst ? counts.worst : counts.average;
     HaloInput input;
     for (size_t kind = 0; kind < halo_kinds; ++kind) {
         if (bytes[kind] <= 0) { continue; }
-        input.messages.push_back({bytes[kind], process[kind].on_node, process[kind].off_node});
+        input.messages.push_back({bytes[kind], sent[kind].on_node, sent[kind].off_node});
     }
     input.pipelined = pipelined;
     input.penalties =
         penalties(processes_per_node_, counted, input_.run.hops.value_or(counts.hops));
+    if (counted.max_rate && knows_gaps(table_)) {
+        const std::vector<double> all = links(counts, bytes);
+        input.link = is_worst ? *std::max_element(all.begin(), all.end())
+                              : std::accumulate(all.begin(), all.end(), 0.0) /
+                                    static_cast<double>(all.size());
+        // What the node sends is counted, and not taken for what all send who send as much.
+        input.penalties.stalls_per_byte *= input.penalties.cores;
+        input.penalties.cores = 1;
+    }
     return halo_exchange(table_, input);
 }
 
 HaloBytes KrylovKernels::bytes_of_cube() const {
     const double side = std::cbrt(input_.run.rows);
-    return {bytes_of_number * side * side, bytes_of_number * side, bytes_of_number};
+    const double face = bytes_of_number * side * side;
+    if (input_.run.points < 27) { return {face, 0, 0}; }
+    return {face, bytes_of_number * side, bytes_of_number};
 }
 
 double KrylovKernels::computation(const std::optional<double>& measured, double operations) const {
@@ -126,6 +167,21 @@ double KrylovKernels::computation(const std::optional<double>& measured, double 
     need(table_.network && table_.network->flop_seconds > 0, table_, "network.flop_seconds",
          "computation needs that --run-data does not give (vectors, preconditioner, product)");
     return operations * input_.run.rows * table_.network->flop_seconds;
+}
+
+KernelCost KrylovKernels::beside_halo(const KernelCost& allreduce, const HaloCounts& counts,
+                                      int nodes, double bytes) const {
+    const AllreduceAlgorithm algorithm = algorithm_of(Call::nonblocking);
+    if (algorithm == AllreduceAlgorithm::tree || !knows_gaps(table_)) { return allreduce; }
+    std::vector<double> all = links(counts, bytes_of_cube());
+    const double alone = *std::max_element(all.begin(), all.end());
+    const std::vector<double> sent = count_allreduce(algorithm, nodes, processes_per_node_).sent;
+    for (size_t node = 0; node < all.size(); ++node) {
+        all[node] += sent[node] * occupancy(table_, bytes);
+    }
+    const double longer = *std::max_element(all.begin(), all.end()) - alone;
+    const double postal = std::min(longer, allreduce.total());
+    return {postal, allreduce.total() - postal};
 }
 
 SolverParts KrylovKernels::parts(std::string_view solver, int nodes, const HaloCounts& counts,
@@ -140,9 +196,13 @@ SolverParts KrylovKernels::parts(std::string_view solver, int nodes, const HaloC
     parts.vectors = computation(input_.run.vectors, of_vectors);
     parts.preconditioner = computation(input_.run.preconditioner, of_row);
     parts.matrix_vector = computation(input_.run.product, of_row);
-    parts.halo = halo(counts, counts.worst, bytes_of_cube(), counted, true).total();
-    parts.allreduce = allreduce(nodes, of_solver.numbers * bytes_of_number, counted,
-                                hops_of_allreduce(nodes).average);
+    parts.halo = halo(counts, Process::worst, bytes_of_cube(), counted, true).total();
+    const double bytes = of_solver.numbers * bytes_of_number;
+    parts.allreduce = allreduce(nodes, bytes, counted, hops_of_allreduce(nodes).average,
+                                of_solver.is_nonblocking ? Call::nonblocking : Call::blocking);
+    if (of_solver.is_nonblocking && stage != Stage::postal) {
+        parts.allreduce = beside_halo(parts.allreduce, counts, nodes, bytes);
+    }
     if (stage == Stage::synchronization) {
         parts.synchronization =
             of_solver.is_nonblocking ? input_.nonblocking_wait : input_.blocking_wait;

@@ -31,15 +31,19 @@ class KrylovKernels {
     bool has_congestion() const { return input_.run.stalls > 0; }
 
     AllreduceHops hops_of_allreduce(int nodes) const;
-    /// `hops` of each message; elements of 8 bytes.
-    KernelCost allreduce(int nodes, double bytes, Counted counted, double hops) const;
+    /// What a kernel calls: MPI_Allreduce or MPI_Iallreduce.
+    enum class Call { blocking, nonblocking };
+    /// `hops` of each message; elements of 8 bytes. Throws std::invalid_argument for too many
+    /// processes.
+    KernelCost allreduce(int nodes, double bytes, Counted counted, double hops,
+                         Call call = Call::blocking) const;
 
     /// Throws std::invalid_argument for too many processes.
     HaloCounts count(int nodes, HaloPlacement how) const;
-    /// Of `process`, one of those in `counts`.
-    KernelCost halo(const HaloCounts& counts, const HaloCounts::Process& process,
-                    const HaloBytes& bytes, Counted counted, bool pipelined) const;
-    /// What one process sends of a cube of run.rows points.
+    enum class Process { average, worst };
+    KernelCost halo(const HaloCounts& counts, Process process, const HaloBytes& bytes,
+                    Counted counted, bool pipelined) const;
+    /// What one process sends of a cube of run.rows points; 0: nothing.
     HaloBytes bytes_of_cube() const;
 
     /// What is added up to get the time of a solver on so many nodes.
@@ -48,7 +52,16 @@ class KrylovKernels {
                       Stage stage) const;
 
   private:
+    AllreduceAlgorithm algorithm_of(Call call) const;
+    void check_ranks(int nodes) const;
     Penalties penalties(double cores, Counted counted, double hops) const;
+    /// Occupancy of all messages that each node sends in a halo exchange.
+    std::vector<double> links(const HaloCounts& counts, const HaloBytes& bytes) const;
+    /// An allreduce during a halo exchange: of its time that is postal cost, which nothing hides,
+    /// by which its messages and those of the halo exchange keep the link of a node together longer
+    /// than those of the halo exchange do alone.
+    KernelCost beside_halo(const KernelCost& allreduce, const HaloCounts& counts, int nodes,
+                           double bytes) const;
     /// `measured`, else so many operations for each row.
     double computation(const std::optional<double>& measured, double operations) const;
 

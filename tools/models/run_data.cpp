@@ -38,6 +38,7 @@ struct Key {
 constexpr std::array keys = {
     Key{"bytes", 1, [](RunData& run, double value) { run.bytes = value; }},
     Key{"rows", 1, [](RunData& run, double value) { run.rows = value; }},
+    Key{"points", 7, [](RunData& run, double value) { run.points = value; }},
     Key{"iterations", 1, [](RunData& run, double value) { run.iterations = value; }},
     Key{"vectors", 0, [](RunData& run, double value) { run.vectors = value; }},
     Key{"preconditioner", 0, [](RunData& run, double value) { run.preconditioner = value; }},
@@ -63,6 +64,9 @@ RunData parse_run_data(std::string_view text) {
         if (key == keys.end()) { refuse(setting.key); }
         key->set(run, setting.at_least(key->least));
     });
+    if (run.points != 7 && run.points != 27) {
+        throw std::invalid_argument("run-data, points: must be 7 or 27");
+    }
     return run;
 }
 

@@ -12,6 +12,7 @@ namespace nodeaware::tuning {
 struct RunData {
     double bytes = 8;        ///< of an allreduce
     double rows = 4096;      ///< of the matrix, in each process
+    double points = 27;      ///< of a halo exchange: 7, faces; 27, edges and corners, too
     double iterations = 100; ///< of a solver
     /// Seconds of one process in an iteration: vector operations, an application of the
     /// preconditioner, a product without its halo exchange. Empty: their operations by T_flop,

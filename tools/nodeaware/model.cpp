@@ -279,7 +279,7 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
                         "Figures of the data movement paper: copies (2 to 5, ways of messages "
                         "between GPUs, and how many of them pay for copying to the CPU) or "
                         "alltoallv (6). Of the paper on Krylov solvers: allreduce (8, 9, 11), "
-                        "halo (6, 7, 9, 12; an exchange of 27 points) and the solvers cg, sapcg, "
+                        "halo (6, 7, 9, 12) and the solvers cg, sapcg, "
                         "nbpcg, pipecg, pipe2cg (10 of cg and pipecg), without --figure over "
                         "nodes. sdde: sparse exchanges (nodeaware.h), where nobody knows what it "
                         "receives, by each method over sizes of messages, and which auto takes")

@@ -77,7 +77,8 @@ void add_krylov_options(CLI::App& command, KrylovArguments& arguments) {
     command
         .add_option("--run-data", arguments.run_data,
                     "What the paper on Krylov solvers reads from saved runs, as KEY=NUMBER,...: "
-                    "bytes of an allreduce (8); rows of each process (4096); iterations (100); "
+                    "bytes of an allreduce (8); rows of each process (4096); points of halo "
+                    "exchanges, 7 or 27 (27); iterations (100); "
                     "vectors, preconditioner, product: seconds of one process in an iteration "
                     "(default: at the peak of a core, if the table has that); sync: seconds that "
                     "an allreduce waits for the last process (0); stalls: of the network, per byte "
@@ -90,6 +91,15 @@ void add_krylov_options(CLI::App& command, KrylovArguments& arguments) {
                     "A file with the computation times of a solver, from which sync is computed: a "
                     "line for each iteration, with the seconds of each process between blanks")
         ->check(not_empty())
+        ->needs(kernel);
+    command
+        .add_option("--algorithm", arguments.algorithm,
+                    "What allreduces send: tree (to one process of each node, between these, and "
+                    "back, as in the paper), doubling (recursive doubling of all processes), "
+                    "node-doubling (of one process of each node, behind trees in the nodes) or "
+                    "binomial (trees of all processes). Default: of a table of Open MPI doubling, "
+                    "nonblocking binomial; of MPICH node-doubling, nonblocking doubling; else tree")
+        ->check(CLI::IsMember(allreduce_algorithms()))
         ->needs(kernel);
     command
         .add_option("--topology", arguments.topology,
@@ -106,7 +116,7 @@ void check_kernel_options(const CLI::App& command, const std::string& kernel, in
         for (const std::string& name : krylov_kernels) {
             expected += (&name == &krylov_kernels.front() ? " " : ", ") + name;
         }
-        for (const char* option : {"--run-data", "--times", "--topology"}) {
+        for (const char* option : {"--run-data", "--times", "--algorithm", "--topology"}) {
             expect_not_given(command, option, expected, found);
         }
     }
@@ -117,6 +127,9 @@ void check_kernel_options(const CLI::App& command, const std::string& kernel, in
     if (!is_krylov_kernel(kernel)) { return; }
     if (!is_solver(kernel)) {
         expect_not_given(command, "--times", "--kernel cg, sapcg, nbpcg, pipecg or pipe2cg", found);
+    }
+    if (kernel == "halo") {
+        expect_not_given(command, "--algorithm", "--kernel allreduce or a solver", found);
     }
     if (is_over_nodes(figure)) {
         const std::string of_figure =
@@ -136,6 +149,9 @@ CurveTable krylov_curves_of(const ModelTable& table, const std::string& kernel, 
         input.distances = distances_of(arguments.topology, input.nodes);
     }
     set_waits(input, arguments.times);
+    if (!arguments.algorithm.empty()) {
+        input.algorithm = allreduce_algorithm(arguments.algorithm);
+    }
     return krylov_curves(table, kernel, figure, input, sizes);
 }
 

@@ -13,8 +13,9 @@ namespace nodeaware::tool {
 struct KrylovArguments {
     tuning::KrylovInput input; ///< nodes and processes; the rest comes from the options below
     std::string run_data;
-    std::string times;    ///< a file; empty: none
-    std::string topology; ///< empty: not known
+    std::string times;     ///< a file; empty: none
+    std::string topology;  ///< empty: not known
+    std::string algorithm; ///< of allreduces; empty: that of the table's MPI
 };
 
 inline const std::vector<std::string> krylov_kernels = {"allreduce", "halo",   "cg",     "sapcg",
