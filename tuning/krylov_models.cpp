@@ -128,19 +128,19 @@ KernelCost allreduce(const ModelTable& table, const AllreduceInput& input) {
 KernelCost allreduce(const ModelTable& table, const AllreduceInput& input,
                      std::span<const AllreduceRound> rounds) {
     const double flop = table.network ? table.network->flop_seconds : 0;
-    // Bytes are in the max-rate penalty.
-    const double gap =
-        occupancy(table, input.bytes) - input.bytes * table.inverse_injection_rate[0];
     KernelCost cost;
     for (const AllreduceRound& round : rounds) {
-        if (round.adds) { cost.postal += input.elements * flop; }
+        const double bytes = round.part * input.bytes;
+        if (round.adds) { cost.postal += round.part * input.elements * flop; }
         if (round.off_node <= 0) {
-            if (round.on_node) { cost.postal += on_node_message(table, input.bytes); }
+            if (round.on_node) { cost.postal += on_node_message(table, bytes); }
             continue;
         }
+        // Bytes are in the max-rate penalty.
+        const double gap = occupancy(table, bytes) - bytes * table.inverse_injection_rate[0];
         Penalties penalties = input.penalties;
         penalties.cores = std::min(penalties.cores, round.off_node);
-        const MessageCost message = off_node_message(table, input.bytes, penalties);
+        const MessageCost message = off_node_message(table, bytes, penalties);
         cost.postal += message.postal;
         cost.penalties += message.penalties + message.first_hops + (penalties.cores - 1) * gap;
     }

@@ -113,6 +113,7 @@ struct AllreduceRound {
     bool on_node = false; ///< some stay on their node
     double off_node = 0;  ///< those to other nodes, of the node that sends most of them
     bool adds = false;    ///< elements are added up
+    double part = 1;      ///< of all elements, in each message
     bool operator==(const AllreduceRound&) const = default;
 };
 

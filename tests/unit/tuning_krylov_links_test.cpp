@@ -41,6 +41,15 @@ using Rounds = std::vector<AllreduceRound>;
 constexpr AllreduceRound on_node{true, 0, true};
 constexpr AllreduceRound back_on_node{true, 0, false};
 
+/// To other nodes, by each node.
+std::vector<double> sent_in_all(const AllreduceMessages& messages) {
+    std::vector<double> sum(messages.sent.front().size());
+    for (const std::vector<double>& round : messages.sent) {
+        for (size_t node = 0; node < sum.size(); ++node) { sum[node] += round[node]; }
+    }
+    return sum;
+}
+
 } // namespace
 
 // `cluster stat` has counted these between the nodes of an emulated cluster.
@@ -50,12 +59,12 @@ TEST(AllreduceRounds, AsCountedOnFourNodesOfFour) {
     };
     const AllreduceMessages doubling = count(AllreduceAlgorithm::doubling);
     EXPECT_EQ(doubling.rounds, (Rounds{on_node, on_node, {false, 4, true}, {false, 4, true}}));
-    EXPECT_EQ(doubling.sent, (std::vector<double>{8, 8, 8, 8}));
+    EXPECT_EQ(sent_in_all(doubling), (std::vector<double>{8, 8, 8, 8}));
     const AllreduceMessages by_node = count(AllreduceAlgorithm::node_doubling);
     EXPECT_EQ(
         by_node.rounds,
         (Rounds{on_node, on_node, {false, 1, true}, {false, 1, true}, back_on_node, back_on_node}));
-    EXPECT_EQ(by_node.sent, (std::vector<double>{2, 2, 2, 2}));
+    EXPECT_EQ(sent_in_all(by_node), (std::vector<double>{2, 2, 2, 2}));
     const AllreduceMessages binomial = count(AllreduceAlgorithm::binomial);
     EXPECT_EQ(binomial.rounds, (Rounds{on_node,
                                        on_node,
@@ -65,7 +74,7 @@ TEST(AllreduceRounds, AsCountedOnFourNodesOfFour) {
                                        back_on_node,
                                        {false, 4, false},
                                        {false, 4, false}}));
-    EXPECT_EQ(binomial.sent, (std::vector<double>{8, 5, 1, 1}));
+    EXPECT_EQ(sent_in_all(binomial), (std::vector<double>{8, 5, 1, 1}));
 }
 
 // Of six ranks 0 and 2 hand over to 1 and 3, and 1, 3, 4, 5 double: 1 with 3 and 4 with 5, then 1
@@ -73,20 +82,45 @@ TEST(AllreduceRounds, AsCountedOnFourNodesOfFour) {
 TEST(AllreduceRounds, RanksBeyondAPowerOfTwo) {
     const AllreduceMessages six = count_allreduce(AllreduceAlgorithm::doubling, 3, 2);
     EXPECT_EQ(six.rounds, (Rounds{on_node, {true, 1, true}, {false, 2, true}, back_on_node}));
-    EXPECT_EQ(six.sent, (std::vector<double>{2, 2, 2}));
+    EXPECT_EQ(sent_in_all(six), (std::vector<double>{2, 2, 2}));
     // Node 0 hands over to node 1, which doubles with node 2.
     const AllreduceMessages nodes = count_allreduce(AllreduceAlgorithm::node_doubling, 3, 1);
     EXPECT_EQ(nodes.rounds, (Rounds{{false, 1, true}, {false, 1, true}, {false, 1, false}}));
-    EXPECT_EQ(nodes.sent, (std::vector<double>{1, 2, 1}));
+    EXPECT_EQ(sent_in_all(nodes), (std::vector<double>{1, 2, 1}));
     EXPECT_TRUE(count_allreduce(AllreduceAlgorithm::binomial, 1, 1).rounds.empty());
 }
 
+// Halves between ranks of a node, quarters and eighths between nodes, and back.
+TEST(AllreduceRounds, Halving) {
+    const AllreduceMessages all = count_allreduce(AllreduceAlgorithm::halving, 4, 2);
+    EXPECT_EQ(all.rounds, (Rounds{{true, 0, true, 0.5},
+                                  {false, 2, true, 0.25},
+                                  {false, 2, true, 0.125},
+                                  {false, 2, false, 0.125},
+                                  {false, 2, false, 0.25},
+                                  {true, 0, false, 0.5}}));
+    EXPECT_EQ(sent_in_all(all), (std::vector<double>{8, 8, 8, 8}));
+    const AllreduceMessages by_node = count_allreduce(AllreduceAlgorithm::node_halving, 4, 2);
+    EXPECT_EQ(by_node.rounds, (Rounds{on_node,
+                                      {false, 1, true, 0.5},
+                                      {false, 1, true, 0.25},
+                                      {false, 1, false, 0.25},
+                                      {false, 1, false, 0.5},
+                                      back_on_node}));
+}
+
 TEST(AllreduceRounds, OfAnMpi) {
-    EXPECT_EQ(usual_algorithm("Open MPI", false), AllreduceAlgorithm::doubling);
-    EXPECT_EQ(usual_algorithm("Open MPI", true), AllreduceAlgorithm::binomial);
-    EXPECT_EQ(usual_algorithm("MPICH", false), AllreduceAlgorithm::node_doubling);
-    EXPECT_EQ(usual_algorithm("MPICH", true), AllreduceAlgorithm::doubling);
-    EXPECT_EQ(usual_algorithm("Cray MPI", true), AllreduceAlgorithm::tree);
+    const auto usual = [](const char* mpi, double bytes, bool is_nonblocking = false) {
+        return usual_algorithm(mpi, {is_nonblocking, bytes, bytes / 8, 4});
+    };
+    EXPECT_EQ(usual("Open MPI", 1024), AllreduceAlgorithm::doubling);
+    EXPECT_EQ(usual("Open MPI", 4096), AllreduceAlgorithm::halving);
+    EXPECT_EQ(usual("Open MPI", 24, true), AllreduceAlgorithm::binomial);
+    EXPECT_EQ(usual("MPICH", 24), AllreduceAlgorithm::node_doubling);
+    EXPECT_EQ(usual("MPICH", 32), AllreduceAlgorithm::node_halving);
+    EXPECT_EQ(usual("MPICH", 80, true), AllreduceAlgorithm::doubling);
+    EXPECT_EQ(usual("Cray MPI", 8), AllreduceAlgorithm::tree);
+    EXPECT_EQ(usual_algorithm("MPICH", {.nodes = 1}), AllreduceAlgorithm::node_doubling);
     for (const std::string_view name : allreduce_algorithms()) {
         EXPECT_NO_THROW(allreduce_algorithm(name)) << name;
     }
@@ -114,6 +148,9 @@ TEST(KrylovLinks, AllreduceInRounds) {
     ModelTable slow = toy_with_gaps("");
     slow.inverse_injection_rate[0] = 0.05; // 3 50 0.05, instead of 5
     EXPECT_DOUBLE_EQ(allreduce(slow, input, rounds).penalties, 18 + 2.5);
+    // Half of the bytes: 3 + 0.03 25 and 10 + 0.1 25, and half of the additions.
+    const Rounds halves = {{true, 0, false, 0.5}, {false, 1, true, 0.5}};
+    EXPECT_DOUBLE_EQ(allreduce(toy_table(), input, halves).total(), 3.75 + 12.5 + 0.3);
     input.penalties = {.cores = 1, .hops = 2, .hop_latency = 0.5}; // in two rounds
     EXPECT_DOUBLE_EQ(allreduce(slow, input, rounds).penalties, 2);
 }

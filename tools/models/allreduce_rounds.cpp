@@ -20,46 +20,49 @@ constexpr std::array named_algorithms = {
     NamedAlgorithm{"tree", AllreduceAlgorithm::tree},
     NamedAlgorithm{"doubling", AllreduceAlgorithm::doubling},
     NamedAlgorithm{"node-doubling", AllreduceAlgorithm::node_doubling},
+    NamedAlgorithm{"halving", AllreduceAlgorithm::halving},
+    NamedAlgorithm{"node-halving", AllreduceAlgorithm::node_halving},
     NamedAlgorithm{"binomial", AllreduceAlgorithm::binomial}};
 
 class RoundCounter {
   public:
-    RoundCounter(int nodes, int ppn) : ppn_(ppn), of_round_(static_cast<size_t>(nodes)) {
-        counted_.sent.resize(of_round_.size());
-    }
+    RoundCounter(int nodes, int ppn) : ppn_(ppn), sent_(static_cast<size_t>(nodes)) {}
 
     void send(int from, int to) {
         if (from / ppn_ == to / ppn_) {
             round_.on_node = true;
         } else {
-            ++of_round_[static_cast<size_t>(from / ppn_)];
+            ++sent_[static_cast<size_t>(from / ppn_)];
         }
     }
 
-    /// `adds`: whoever has received something adds it to what it has.
-    void end_round(bool adds) {
+    /// `adds`: whoever has received something adds it to what it has. `part`: of all, in each
+    /// message.
+    void end_round(bool adds, double part = 1) {
         round_.adds = adds;
-        for (size_t node = 0; node < of_round_.size(); ++node) {
-            round_.off_node = std::max(round_.off_node, of_round_[node]);
-            counted_.sent[node] += of_round_[node];
-            of_round_[node] = 0;
-        }
+        round_.part = part;
+        round_.off_node = *std::max_element(sent_.begin(), sent_.end());
         counted_.rounds.push_back(round_);
+        counted_.sent.push_back(sent_);
         round_ = {};
+        std::fill(sent_.begin(), sent_.end(), 0);
     }
 
     AllreduceMessages result() { return std::move(counted_); }
 
   private:
     int ppn_;
-    std::vector<double> of_round_; ///< messages to other nodes, by each node
+    std::vector<double> sent_; ///< to other nodes in this round, by each node
     AllreduceRound round_;
     AllreduceMessages counted_;
 };
 
+enum class Parts { all, halves };
+
 /// Of `members` ranks, each `stride` after the one before. Those beyond a power of two leave their
-/// numbers to a neighbour first, and get the sums from it in the end.
-void add_doubling(RoundCounter& counter, int members, int stride) {
+/// numbers to a neighbour first, and get the sums from it in the end. In halves each round has half
+/// as much as the one before, and the same rounds backwards gather the sums.
+void add_exchanges(RoundCounter& counter, int members, int stride, Parts parts) {
     const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(members)));
     const int extra = members - power;
     const auto rank_of = [&](int index) {
@@ -67,9 +70,13 @@ void add_doubling(RoundCounter& counter, int members, int stride) {
     };
     for (int i = 0; i < extra; ++i) { counter.send(2 * i * stride, (2 * i + 1) * stride); }
     if (extra > 0) { counter.end_round(true); }
-    for (int distance = 1; distance < power; distance *= 2) {
+    const auto exchange = [&](int distance, bool adds) {
         for (int i = 0; i < power; ++i) { counter.send(rank_of(i), rank_of(i ^ distance)); }
-        counter.end_round(true);
+        counter.end_round(adds, parts == Parts::all ? 1 : 0.5 / distance);
+    };
+    for (int distance = 1; distance < power; distance *= 2) { exchange(distance, true); }
+    for (int distance = power / 2; parts == Parts::halves && distance > 0; distance /= 2) {
+        exchange(distance, false);
     }
     for (int i = 0; i < extra; ++i) { counter.send((2 * i + 1) * stride, 2 * i * stride); }
     if (extra > 0) { counter.end_round(false); }
@@ -114,26 +121,39 @@ AllreduceAlgorithm allreduce_algorithm(std::string_view name) {
     return found->algorithm;
 }
 
-// Counted between the nodes of an emulated cluster, of 8 bytes: Open MPI 4.1.4 and MPICH 4.0.2.
-AllreduceAlgorithm usual_algorithm(std::string_view mpi, bool nonblocking) {
+// Open MPI 4.1.4 and MPICH 4.0.2: counted between the nodes of an emulated cluster, of 8 bytes to
+// 64 KiB; nonblocking of 8 to 80 bytes.
+AllreduceAlgorithm usual_algorithm(std::string_view mpi, const AllreduceCall& call) {
+    constexpr double halved_by_open_mpi = 4096;
     if (mpi == "Open MPI") {
-        return nonblocking ? AllreduceAlgorithm::binomial : AllreduceAlgorithm::doubling;
+        if (call.is_nonblocking) { return AllreduceAlgorithm::binomial; }
+        return call.bytes < halved_by_open_mpi ? AllreduceAlgorithm::doubling
+                                               : AllreduceAlgorithm::halving;
     }
     if (mpi == "MPICH") {
-        return nonblocking ? AllreduceAlgorithm::doubling : AllreduceAlgorithm::node_doubling;
+        if (call.is_nonblocking) { return AllreduceAlgorithm::doubling; }
+        // However few they are: where each node can have one of its own.
+        const bool are_parts = call.elements >= std::bit_floor(static_cast<unsigned>(call.nodes));
+        return are_parts && call.nodes > 1 ? AllreduceAlgorithm::node_halving
+                                           : AllreduceAlgorithm::node_doubling;
     }
     return AllreduceAlgorithm::tree;
 }
 
 AllreduceMessages count_allreduce(AllreduceAlgorithm algorithm, int nodes, int ppn) {
     RoundCounter counter(nodes, ppn);
+    const bool has_halves =
+        algorithm == AllreduceAlgorithm::halving || algorithm == AllreduceAlgorithm::node_halving;
+    const Parts parts = has_halves ? Parts::halves : Parts::all;
     switch (algorithm) {
     case AllreduceAlgorithm::tree:
         throw std::invalid_argument("the rounds of a tree have a formula");
-    case AllreduceAlgorithm::doubling: add_doubling(counter, nodes * ppn, 1); break;
+    case AllreduceAlgorithm::doubling:
+    case AllreduceAlgorithm::halving: add_exchanges(counter, nodes * ppn, 1, parts); break;
     case AllreduceAlgorithm::node_doubling:
+    case AllreduceAlgorithm::node_halving:
         add_reduction(counter, ppn); // as on all nodes
-        add_doubling(counter, nodes, ppn);
+        add_exchanges(counter, nodes, ppn, parts);
         add_broadcast(counter, ppn);
         break;
     case AllreduceAlgorithm::binomial:

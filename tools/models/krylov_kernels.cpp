@@ -82,9 +82,8 @@ Penalties KrylovKernels::penalties(double cores, Counted counted, double hops) c
     return result;
 }
 
-AllreduceAlgorithm KrylovKernels::algorithm_of(Call call) const {
-    return input_.algorithm.value_or(
-        usual_algorithm(table_.fingerprint.mpi, call == Call::nonblocking));
+AllreduceAlgorithm KrylovKernels::algorithm_of(const AllreduceCall& call) const {
+    return input_.algorithm.value_or(usual_algorithm(table_.fingerprint.mpi, call));
 }
 
 KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, double hops,
@@ -95,7 +94,8 @@ KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, do
     input.cores = processes_per_node_;
     input.nodes = nodes;
     input.penalties = penalties(1, counted, hops);
-    const AllreduceAlgorithm algorithm = algorithm_of(call);
+    const AllreduceAlgorithm algorithm =
+        algorithm_of({call == Call::nonblocking, input.bytes, input.elements, nodes});
     if (algorithm == AllreduceAlgorithm::tree) { return tuning::allreduce(table_, input); }
     check_ranks(nodes);
     if (counted.max_rate) { input.penalties.cores = processes_per_node_; }
@@ -171,13 +171,17 @@ double KrylovKernels::computation(const std::optional<double>& measured, double 
 
 KernelCost KrylovKernels::beside_halo(const KernelCost& allreduce, const HaloCounts& counts,
                                       int nodes, double bytes) const {
-    const AllreduceAlgorithm algorithm = algorithm_of(Call::nonblocking);
+    const AllreduceAlgorithm algorithm = algorithm_of({.is_nonblocking = true,
+                                                       .bytes = bytes,
+                                                       .elements = bytes / bytes_of_number,
+                                                       .nodes = nodes});
     if (algorithm == AllreduceAlgorithm::tree || !knows_gaps(table_)) { return allreduce; }
     std::vector<double> all = links(counts, bytes_of_cube());
     const double alone = *std::max_element(all.begin(), all.end());
-    const std::vector<double> sent = count_allreduce(algorithm, nodes, processes_per_node_).sent;
-    for (size_t node = 0; node < all.size(); ++node) {
-        all[node] += sent[node] * occupancy(table_, bytes);
+    const auto [rounds, sent] = count_allreduce(algorithm, nodes, processes_per_node_);
+    for (size_t i = 0; i < rounds.size(); ++i) {
+        const double each = occupancy(table_, rounds[i].part * bytes);
+        for (size_t node = 0; node < all.size(); ++node) { all[node] += sent[i][node] * each; }
     }
     const double longer = *std::max_element(all.begin(), all.end()) - alone;
     const double postal = std::min(longer, allreduce.total());

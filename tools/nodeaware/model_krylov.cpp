@@ -96,9 +96,11 @@ void add_krylov_options(CLI::App& command, KrylovArguments& arguments) {
         .add_option("--algorithm", arguments.algorithm,
                     "What allreduces send: tree (to one process of each node, between these, and "
                     "back, as in the paper), doubling (recursive doubling of all processes), "
-                    "node-doubling (of one process of each node, behind trees in the nodes) or "
-                    "binomial (trees of all processes). Default: of a table of Open MPI doubling, "
-                    "nonblocking binomial; of MPICH node-doubling, nonblocking doubling; else tree")
+                    "node-doubling (of one process of each node, behind trees in the nodes), "
+                    "halving and node-halving (the same in parts, which are gathered) or binomial "
+                    "(trees of all processes). Default: of a table of Open MPI doubling, from 4 "
+                    "KiB halving, nonblocking binomial; of MPICH node-doubling, of as many numbers "
+                    "as nodes node-halving, nonblocking doubling; else tree")
         ->check(CLI::IsMember(allreduce_algorithms()))
         ->needs(kernel);
     command
