@@ -111,8 +111,15 @@ TEST(AllreduceRounds, Halving) {
 
 TEST(AllreduceRounds, OfAnMpi) {
     const auto usual = [](const char* mpi, double bytes, bool is_nonblocking = false) {
-        return usual_algorithm(mpi, {is_nonblocking, bytes, bytes / 8, 4});
+        return usual_algorithm(mpi, {is_nonblocking, bytes, bytes / 8, 4, 16});
     };
+    const auto of_open_mpi = [](double bytes, int64_t ranks) {
+        return usual_algorithm("Open MPI", {.bytes = bytes, .ranks = ranks});
+    };
+    EXPECT_EQ(of_open_mpi(4096, 12), AllreduceAlgorithm::doubling);
+    EXPECT_EQ(of_open_mpi(8192, 12), AllreduceAlgorithm::halving);
+    EXPECT_EQ(of_open_mpi(64, 32), AllreduceAlgorithm::doubling);
+    EXPECT_EQ(of_open_mpi(256, 32), AllreduceAlgorithm::halving);
     EXPECT_EQ(usual("Open MPI", 1024), AllreduceAlgorithm::doubling);
     EXPECT_EQ(usual("Open MPI", 4096), AllreduceAlgorithm::halving);
     EXPECT_EQ(usual("Open MPI", 24, true), AllreduceAlgorithm::binomial);

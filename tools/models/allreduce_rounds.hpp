@@ -2,6 +2,7 @@
 
 #include "tuning/krylov_models.hpp"
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct AllreduceCall {
     double bytes = 8;
     double elements = 1;
     int nodes = 1;
+    int64_t ranks = 1;
 };
 
 /// What the MPI of a fingerprint does by default. Of MPIs that are not known: tree.

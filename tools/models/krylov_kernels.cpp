@@ -82,8 +82,13 @@ Penalties KrylovKernels::penalties(double cores, Counted counted, double hops) c
     return result;
 }
 
-AllreduceAlgorithm KrylovKernels::algorithm_of(const AllreduceCall& call) const {
-    return input_.algorithm.value_or(usual_algorithm(table_.fingerprint.mpi, call));
+AllreduceAlgorithm KrylovKernels::algorithm_of(Call call, int nodes, double bytes) const {
+    if (input_.algorithm) { return *input_.algorithm; }
+    return usual_algorithm(table_.fingerprint.mpi, {.is_nonblocking = call == Call::nonblocking,
+                                                    .bytes = bytes,
+                                                    .elements = std::ceil(bytes / bytes_of_number),
+                                                    .nodes = nodes,
+                                                    .ranks = int64_t{nodes} * processes_per_node_});
 }
 
 KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, double hops,
@@ -94,8 +99,7 @@ KernelCost KrylovKernels::allreduce(int nodes, double bytes, Counted counted, do
     input.cores = processes_per_node_;
     input.nodes = nodes;
     input.penalties = penalties(1, counted, hops);
-    const AllreduceAlgorithm algorithm =
-        algorithm_of({call == Call::nonblocking, input.bytes, input.elements, nodes});
+    const AllreduceAlgorithm algorithm = algorithm_of(call, nodes, bytes);
     if (algorithm == AllreduceAlgorithm::tree) { return tuning::allreduce(table_, input); }
     check_ranks(nodes);
     if (counted.max_rate) { input.penalties.cores = processes_per_node_; }
@@ -171,10 +175,7 @@ double KrylovKernels::computation(const std::optional<double>& measured, double 
 
 KernelCost KrylovKernels::beside_halo(const KernelCost& allreduce, const HaloCounts& counts,
                                       int nodes, double bytes) const {
-    const AllreduceAlgorithm algorithm = algorithm_of({.is_nonblocking = true,
-                                                       .bytes = bytes,
-                                                       .elements = bytes / bytes_of_number,
-                                                       .nodes = nodes});
+    const AllreduceAlgorithm algorithm = algorithm_of(Call::nonblocking, nodes, bytes);
     if (algorithm == AllreduceAlgorithm::tree || !knows_gaps(table_)) { return allreduce; }
     std::vector<double> all = links(counts, bytes_of_cube());
     const double alone = *std::max_element(all.begin(), all.end());

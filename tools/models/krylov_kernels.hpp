@@ -52,7 +52,7 @@ class KrylovKernels {
                       Stage stage) const;
 
   private:
-    AllreduceAlgorithm algorithm_of(const AllreduceCall& call) const;
+    AllreduceAlgorithm algorithm_of(Call call, int nodes, double bytes) const;
     void check_ranks(int nodes) const;
     Penalties penalties(double cores, Counted counted, double hops) const;
     /// Occupancy of all messages that each node sends in a halo exchange.

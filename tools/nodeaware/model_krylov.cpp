@@ -98,9 +98,9 @@ void add_krylov_options(CLI::App& command, KrylovArguments& arguments) {
                     "back, as in the paper), doubling (recursive doubling of all processes), "
                     "node-doubling (of one process of each node, behind trees in the nodes), "
                     "halving and node-halving (the same in parts, which are gathered) or binomial "
-                    "(trees of all processes). Default: of a table of Open MPI doubling, from 4 "
-                    "KiB halving, nonblocking binomial; of MPICH node-doubling, of as many numbers "
-                    "as nodes node-halving, nonblocking doubling; else tree")
+                    "(trees of all processes). Default: of a table of Open MPI doubling, of larger "
+                    "sums halving, nonblocking binomial; of MPICH node-doubling, of as many "
+                    "numbers as nodes node-halving, nonblocking doubling; else tree")
         ->check(CLI::IsMember(allreduce_algorithms()))
         ->needs(kernel);
     command
