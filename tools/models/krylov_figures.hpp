@@ -48,9 +48,10 @@ bool is_over_nodes(int krylov_figure);
 
 /// The kernel over 1, 2, 4, ... nodes (figure 0):
 ///  allreduce: of run.bytes, postal and with penalties.
-///  halo: 6 faces, 12 edges and 8 corners of a cube of run.rows points (8 bytes each), of the
-///     process that sends most to other nodes, in a grid of processes that is placed in the order
-///     of ranks and in boxes; the columns have the mean numbers of messages of a process.
+///  halo: 6 faces and, of 27 points, 12 edges and 8 corners of a cube of run.rows points (8 bytes
+///     each), of the process that sends most to other nodes or of the node that does, in a grid of
+///     processes that is placed in the order of ranks and in boxes; the columns have the mean
+///     numbers of messages of a process.
 ///  solvers: an iteration and run.iterations of them, postal, with penalties and with what
 ///     allreduces wait for the last process (5.8).
 /// The figures, of run data as there:
