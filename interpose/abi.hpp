@@ -101,6 +101,10 @@ struct Core {
     /// the call is to return; false if MPI is to make it, on all ranks.
     bool (*make_grid)(int* result, MPI_Comm comm, int dimensions, const int* sizes,
                       const int* periods, int may_reorder, MPI_Comm* made);
+    /// MPI_Dist_graph_create, likewise.
+    bool (*make_graph)(int* result, MPI_Comm comm, int nodes, const int* sources,
+                       const int* degrees, const int* destinations, const int* weights,
+                       MPI_Info info, int may_reorder, MPI_Comm* made);
     /// After MPI_Cart_map, if it was successful. Returns what the call is to return.
     int (*map_grid)(MPI_Comm comm, int dimensions, const int* sizes, const int* periods, int* rank);
 

@@ -52,6 +52,20 @@ constinit FortranVariable in_place("mpi_fortran_in_place_", "mpi_fortran_in_plac
 constinit FortranVariable bottom("mpi_fortran_bottom_", "mpi_fortran_bottom",
                                  "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM");
 
+constinit FortranVariable unweighted("mpi_fortran_unweighted_", "mpi_fortran_unweighted",
+                                     "mpi_fortran_unweighted__", "MPI_FORTRAN_UNWEIGHTED");
+constinit FortranVariable weights_empty("mpi_fortran_weights_empty_", "mpi_fortran_weights_empty",
+                                        "mpi_fortran_weights_empty__", "MPI_FORTRAN_WEIGHTS_EMPTY");
+/// Of mpi_f08 of MPICH, as gfortran and as others spell them.
+constinit FortranVariable mpich_unweighted("__mpi_f08_link_constants_MOD_mpi_unweighted",
+                                           "mpi_f08_link_constants_mp_mpi_unweighted_",
+                                           "__mpi_f08_link_constants_NMOD_mpi_unweighted",
+                                           "mpi_f08_link_constants_mpi_unweighted_");
+constinit FortranVariable mpich_weights_empty("__mpi_f08_link_constants_MOD_mpi_weights_empty",
+                                              "mpi_f08_link_constants_mp_mpi_weights_empty_",
+                                              "__mpi_f08_link_constants_NMOD_mpi_weights_empty",
+                                              "mpi_f08_link_constants_mpi_weights_empty_");
+
 constinit FortranVariable status_ignore("mpi_fortran_status_ignore_", "mpi_fortran_status_ignore",
                                         "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE");
 constinit FortranVariable statuses_ignore("mpi_fortran_statuses_ignore_",
@@ -64,6 +78,8 @@ constinit FortranVariable mpich_ignore("MPIR_F08_MPI_STATUS_IGNORE_OBJ",
                                        "MPI_F08_STATUS_IGNORE_OBJ", "MPI_F08_STATUSES_IGNORE_OBJ");
 
 constexpr uintptr_t open_mpi_in_place = 1;
+constexpr uintptr_t open_mpi_unweighted = 2;
+constexpr uintptr_t open_mpi_weights_empty = 3;
 constexpr uintptr_t mpich_status_ignore = 1;
 
 int ignore_status(void* /*state*/, void* /*status*/) { return 0; }
@@ -152,6 +168,43 @@ abi::MPI_Request to_request(Fint handle) {
     return to_handle(f2c, handle);
 }
 
+abi::MPI_Info to_info(Fint handle) {
+    static constinit Next<abi::MPI_Info(Fint)> f2c("MPI_Info_f2c");
+    return to_handle(f2c, handle);
+}
+
+namespace {
+
+bool to_open_mpi_weights(const void* argument, const int** weights) {
+    if (!unweighted.is_known() || !weights_empty.is_known()) { return false; }
+    uintptr_t constant = 0;
+    if (unweighted.is(argument)) { constant = open_mpi_unweighted; }
+    if (weights_empty.is(argument)) { constant = open_mpi_weights_empty; }
+    *weights =
+        static_cast<const int*>(constant == 0 ? argument : reinterpret_cast<void*>(constant));
+    return true;
+}
+
+/// Whose constants of C are variables.
+bool to_mpich_weights(const void* argument, const int** weights) {
+    auto* const none = static_cast<int* const*>(next_symbol("MPI_UNWEIGHTED"));
+    auto* const empty = static_cast<int* const*>(next_symbol("MPI_WEIGHTS_EMPTY"));
+    const bool are_known = none != nullptr && empty != nullptr && mpich_unweighted.is_known() &&
+                           mpich_weights_empty.is_known();
+    if (!are_known) { return false; }
+    *weights = static_cast<const int*>(argument);
+    if (mpich_unweighted.is(argument)) { *weights = *none; }
+    if (mpich_weights_empty.is(argument)) { *weights = *empty; }
+    return true;
+}
+
+} // namespace
+
+bool to_weights(const void* argument, const int** weights) {
+    return handles_are_pointers() ? to_open_mpi_weights(argument, weights)
+                                  : to_mpich_weights(argument, weights);
+}
+
 void* to_buffer(void* argument) { return bottom.is(argument) ? nullptr : argument; }
 
 void* to_send_buffer(void* argument, bool* is_in_place) {
@@ -222,11 +275,6 @@ void Argument<abi::MPI_Message*>::give_back(int result) {
     if (result == 0 && message_ == &translated_ && translated_ != nullptr) {
         *fortran_ = c2f.get()(translated_);
     }
-}
-
-abi::MPI_Info FortranArguments::to_info(Fint handle) {
-    static constinit Next<abi::MPI_Info(Fint)> f2c("MPI_Info_f2c");
-    return f2c.get()(handle);
 }
 
 const abi::MPI_Datatype* FortranArguments::to_datatypes(const Fint* handles) {

@@ -40,6 +40,10 @@ void* to_buffer(void* argument);
 void* to_send_buffer(void* argument, bool* is_in_place);
 /// The address of one or several statuses in C, which have the same layout in both languages.
 abi::MPI_Status* to_status(void* argument);
+abi::MPI_Info to_info(Fint handle);
+/// The weights of a graph in C; false where the constants of Fortran that stand for none are
+/// nowhere to be found.
+bool to_weights(const void* argument, const int** weights);
 /// Where Fortran wants it.
 void from_communicator(abi::MPI_Comm comm, void* argument);
 /// Tells the core of a new communicator. Returns what the call is to return.
@@ -113,7 +117,6 @@ class FortranArguments {
     }
 
   private:
-    static abi::MPI_Info to_info(Fint handle);
     const abi::MPI_Datatype* to_datatypes(const Fint* handles);
 
     const abi::Core& core_;

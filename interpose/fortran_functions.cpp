@@ -130,6 +130,31 @@ bool make_grid(const abi::Core& core, void* const* arguments, Fint& error) {
     return true;
 }
 
+/// Whether the core has made the graph.
+bool make_graph(const abi::Core& core, void* const* arguments, Fint& error) {
+    const Inside inside;
+    const auto integers = [&](int i) { return static_cast<const Fint*>(arguments[i]); };
+    const int* weights = nullptr;
+    abi::MPI_Comm made = nullptr;
+    if (!to_weights(arguments[5], &weights) ||
+        !core.make_graph(&error, to_communicator(arguments[0]), *integers(1), integers(2),
+                         integers(3), integers(4), weights, to_info(*integers(6)), *integers(7),
+                         &made)) {
+        return false;
+    }
+    if (error == 0) { from_communicator(made, arguments[8]); }
+    return true;
+}
+
+template <FunctionName function, size_t count, class Call>
+void around_graph(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
+    const auto make = [&] {
+        const abi::Core* core = core_for(binding);
+        if (core == nullptr || !make_graph(*core, arguments, error)) { call(); }
+    };
+    around_creation<function>(arguments, error, binding, make);
+}
+
 template <FunctionName function, size_t count, class Call>
 void around_grid(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
     const auto make = [&] {
@@ -298,6 +323,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_creation<"MPI_" #Name>)
 #define FORTRAN_GRID(Name, name, NAME, count, texts)                                               \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_grid<"MPI_" #Name>)
+#define FORTRAN_GRAPH(Name, name, NAME, count, texts)                                              \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_graph<"MPI_" #Name>)
 #define FORTRAN_GRID_MAP(Name, name, NAME, count, texts)                                           \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_grid_map)
 #define FORTRAN_BLOCKING(Name, name, NAME, count, texts)                                           \

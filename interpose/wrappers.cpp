@@ -188,6 +188,8 @@ Reduction reduction(Word sent, Word received, Word count, Word type, Word op, Wo
 #define CREATION(name, count) WRAP_CREATION(name, count, next.get()(A##count))
 #define GRID(name, count) WRAP_CREATION(name, count, make_grid(*core, next.get(), A##count))
 
+#define GRAPH(name, count) WRAP_CREATION(name, count, make_graph(*core, next.get(), A##count))
+
 #define GRID_MAP(name, count)                                                                      \
     EXPORTED int MPI_##name(W##count) {                                                            \
         static constinit Next<int(W##count)> next("MPI_" #name);                                   \
@@ -239,6 +241,22 @@ int make_grid(const Core& core, Function* next, Word comm, Word dimensions, Word
         }
     }
     return next(comm, dimensions, sizes, periods, may_reorder, made);
+}
+
+template <class Function>
+int make_graph(const Core& core, Function* next, Word comm, Word nodes, Word sources, Word degrees,
+               Word destinations, Word weights, Word info, Word may_reorder, Word made) {
+    {
+        const Inside inside;
+        int result = 0;
+        if (core.make_graph(&result, communicator(comm), static_cast<int>(nodes), integers(sources),
+                            integers(degrees), integers(destinations), integers(weights),
+                            reinterpret_cast<MPI_Info>(info), static_cast<int>(may_reorder),
+                            reinterpret_cast<MPI_Comm*>(made))) {
+            return result;
+        }
+    }
+    return next(comm, nodes, sources, degrees, destinations, weights, info, may_reorder, made);
 }
 
 int map_grid(const Core& core, Word comm, Word dimensions, Word sizes, Word periods, Word rank) {

@@ -1,46 +1,24 @@
 #include "strategies/sparse_block.hpp"
 
+#include "strategies/short_numbers.hpp"
+
 #include <cstring>
 
 namespace nodeaware::sparse {
 
 namespace {
 
-constexpr unsigned bits_of_a_digit = 7;
-constexpr unsigned more_digits = 1U << bits_of_a_digit;
-constexpr unsigned most_bits = 64;
-
 constexpr uint64_t not_whole = 1;
 constexpr uint64_t more = 2;
 constexpr unsigned flags = 2; ///< bits
-
-void append_number(std::vector<std::byte>& list, uint64_t number) {
-    while (number >= more_digits) {
-        list.push_back(static_cast<std::byte>(number % more_digits | more_digits));
-        number /= more_digits;
-    }
-    list.push_back(static_cast<std::byte>(number));
-}
-
-/// Takes a number from the front of the list; nothing if there is none.
-std::optional<uint64_t> take_number(std::span<const std::byte>& list) {
-    uint64_t number = 0;
-    for (unsigned shift = 0; !list.empty() && shift < most_bits; shift += bits_of_a_digit) {
-        const auto digit = std::to_integer<uint64_t>(list.front());
-        list = list.subspan(1);
-        number |= digit % more_digits << shift;
-        if (digit < more_digits) { return number; }
-    }
-    return std::nullopt;
-}
 
 } // namespace
 
 std::vector<std::byte> list_of(std::span<const Entry> entries) {
     std::vector<std::byte> list;
     for (const Entry& entry : entries) {
-        append_number(list, static_cast<uint64_t>(entry.local));
-        append_number(list, entry.bytes);
+        short_numbers::append(list, static_cast<uint64_t>(entry.local));
+        short_numbers::append(list, entry.bytes);
     }
     return list;
 }
@@ -48,8 +26,8 @@ std::vector<std::byte> list_of(std::span<const Entry> entries) {
 std::optional<std::vector<Entry>> read_list(std::span<const std::byte> list, int ranks) {
     std::vector<Entry> entries;
     while (!list.empty()) {
-        const auto local = take_number(list);
-        const auto bytes = take_number(list);
+        const auto local = short_numbers::take(list);
+        const auto bytes = short_numbers::take(list);
         if (!local || !bytes || *local >= static_cast<uint64_t>(ranks)) { return std::nullopt; }
         entries.push_back({static_cast<int>(*local), *bytes});
     }

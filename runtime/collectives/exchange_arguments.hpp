@@ -31,6 +31,14 @@ inline MPI_Comm native(abi::MPI_Comm comm) {
 #endif
 }
 
+inline MPI_Info native(abi::MPI_Info info) {
+#ifdef OPEN_MPI
+    return reinterpret_cast<MPI_Info>(info);
+#else
+    return static_cast<MPI_Info>(reinterpret_cast<intptr_t>(info));
+#endif
+}
+
 inline MPI_Datatype native(abi::MPI_Datatype type) {
 #ifdef OPEN_MPI
     return reinterpret_cast<MPI_Datatype>(type);

@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -66,6 +67,9 @@ class InnerCommunicator {
     Exchange& exchange() { return exchange_; }
     /// Likewise, for what ranks of a node take together; begins empty.
     std::vector<std::byte>& terms() { return terms_; }
+    /// Of graphs that are made from these ranks, likewise, in a later room. Nothing: not looked
+    /// into; nullptr, on all ranks: no memory.
+    std::optional<std::shared_ptr<void>> kept_for_graphs;
     uint32_t next_operation() { return ++operations_; }
     /// Numbers of the contexts for nonblocking operations that there are on this rank.
     std::set<int>& contexts() { return contexts_; }

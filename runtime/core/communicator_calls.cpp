@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/contexts.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
+#include "runtime/collectives/graph_creation.hpp"
 #include "runtime/communicators/grid_order.hpp"
 #include "runtime/core/guarded.hpp"
 #include "runtime/point_to_point/hooks.hpp"
@@ -52,6 +53,24 @@ bool make_grid(int* result, abi::MPI_Comm comm, int dimensions, const int* sizes
                const int* periods, int may_reorder, abi::MPI_Comm* made) {
     return grid_order::create(library->world, {native(comm), dimensions, sizes, periods},
                               may_reorder != 0, reinterpret_cast<MPI_Comm*>(made), result);
+}
+
+bool make_graph(int* result, abi::MPI_Comm comm, int nodes, const int* sources, const int* degrees,
+                const int* destinations, const int* weights, abi::MPI_Info info, int may_reorder,
+                abi::MPI_Comm* made) {
+    graph_creation::Outcome outcome;
+    const graph_creation::GraphArguments graph{native(comm), nodes,           sources,
+                                               degrees,      destinations,    weights,
+                                               native(info), may_reorder != 0};
+    if (!graph_creation::create(graph, reinterpret_cast<MPI_Comm*>(made), outcome)) {
+        return false;
+    }
+    *result = outcome.code;
+    if (outcome.is_failed_alone) { // the others prepare it
+        created(comm, made);
+        mpi.Comm_call_errhandler(native(comm), outcome.code);
+    }
+    return true;
 }
 
 int map_grid(abi::MPI_Comm comm, int dimensions, const int* sizes, const int* periods, int* rank) {

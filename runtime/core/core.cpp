@@ -221,6 +221,7 @@ constexpr abi::Core core = {
     .created = created,
     .not_created = not_created,
     .make_grid = make_grid,
+    .make_graph = make_graph,
     .map_grid = map_grid,
     .reductions = &activity.reductions,
     .allreduce = allreduce,

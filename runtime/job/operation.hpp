@@ -26,9 +26,10 @@ enum class Operation {
     ineighbor_allgather,
     ineighbor_allgatherv,
     point_to_point,
+    dist_graph_create, ///< by a sparse exchange, whatever strategy is named
 };
 
-inline constexpr std::array<std::string_view, 18> operation_names = {
+inline constexpr std::array<std::string_view, 19> operation_names = {
     "alltoall",
     "alltoallv",
     "alltoallw",
@@ -47,6 +48,7 @@ inline constexpr std::array<std::string_view, 18> operation_names = {
     "ineighbor_allgather",
     "ineighbor_allgatherv",
     "p2p",
+    "dist_graph_create",
 };
 
 inline constexpr size_t operation_count = operation_names.size();

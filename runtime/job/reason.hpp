@@ -22,9 +22,10 @@ enum class Reason {
     invalid_arguments,
     nothing_to_move,
     order_matters,
+    may_be_renumbered,
 };
 
-inline constexpr std::array<std::string_view, 14> reason_texts = {
+inline constexpr std::array<std::string_view, 15> reason_texts = {
     "rerouted",
     "nonblocking, and no blocking collective call before in which to prepare",
     "the configuration says native",
@@ -39,6 +40,7 @@ inline constexpr std::array<std::string_view, 14> reason_texts = {
     "arguments that MPI will refuse",
     "nothing to move",
     "numbers whose order matters (NaN, -0), or memory of a device",
+    "a graph that MPI may renumber",
 };
 
 inline constexpr size_t reason_count = reason_texts.size();

@@ -2,7 +2,7 @@
 
 namespace nodeaware {
 
-void Report::add(const CallRecord& record) {
+void Report::count(const CallRecord& record) {
     const bool is_native = record.reason != Reason::none;
     const Counted::Row values = {
         is_native ? 1U : 0U,  is_native ? 0U : 1U,  record.built ? 1U : 0U,
@@ -21,6 +21,10 @@ void Report::add(const CallRecord& record) {
     if (record.is_measured) { measured_calls_.fetch_add(1, std::memory_order_relaxed); }
     learning_nanoseconds_.fetch_add(static_cast<uint64_t>(record.learning_seconds * 1e9),
                                     std::memory_order_relaxed);
+}
+
+void Report::add(const CallRecord& record) {
+    count(record);
     if (told_ != nullptr) { told_(record); }
 }
 

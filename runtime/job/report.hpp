@@ -76,6 +76,8 @@ class Report {
     void tell(void (*told)(const CallRecord& record)) { told_ = told; }
     bool wants_times() const { return wants_times_; }
     void add(const CallRecord& record);
+    /// The same of a call that traces have among those that make communicators.
+    void count(const CallRecord& record);
     /// Of this rank, so far.
     Counted counted() const;
 

@@ -126,7 +126,8 @@ void add_options_of_library(Roff& page) {
     for (const std::string_view name : operation_names) {
         names += (names.empty() ? "`" : ", `") + std::string(name) + "`";
     }
-    page.paragraph(names + "; `nonblocking` means those that begin with i.");
+    page.paragraph(names + "; `nonblocking` means those that begin with i. For `dist_graph_create` "
+                   "any strategy but `auto` and `native` means a sparse exchange, always.");
 }
 
 void add_ends_of_library(Roff& page) {

@@ -303,6 +303,17 @@ int mpi_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
     return make(comm, "Comm_create", *job().process().groups.find(group), made);
 }
 
+/// That it is a graph nobody is told: the library would prepare it.
+int mpi_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int sources[],
+                                   const int* /*weights*/, int /*out*/, const int* /*destinations*/,
+                                   const int* /*weights*/, MPI_Info /*info*/, int /*may_reorder*/,
+                                   MPI_Comm* made) {
+    ENTER_MEETING(Dist_graph_create_adjacent)
+    make(comm, "Dist_graph_create_adjacent", job().comm(comm)->group->members, made);
+    job().comm(*made)->sources.assign(sources, sources + in);
+    LEAVE_MEETING(comm);
+}
+
 int mpi_Comm_split_type(MPI_Comm comm, int /*type*/, int /*key*/, MPI_Info /*info*/,
                         MPI_Comm* made) {
     ENTER_ON(Comm_split_type, comm)
@@ -359,6 +370,7 @@ void add_communicators(nodeaware::Mpi& table) {
     ADD(Errhandler_free)
     ADD(Comm_call_errhandler)
     ADD(Abort)
+    ADD(Dist_graph_create_adjacent)
     ADD(Barrier)
     ADD(Allreduce)
     ADD(Reduce) ADD(Reduce_local) ADD(Allgather) ADD(Bcast) ADD(Comm_create) ADD(Comm_split_type)

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -132,6 +133,33 @@ void exchanges(Rank& rank) {
     }
 }
 
+/// Graphs in which each rank has edges to the next one, some times, and to the one behind that.
+void graphs(Rank& rank) {
+    const int size = rank.size();
+    const auto away = [&](int distance) { return (rank.number() + size + distance) % size; };
+    try {
+        if (!rank.has_core()) { throw Stopped(); }
+        bool are_right = true;
+        for (const size_t times : {1, 3, 1}) {
+            std::vector<int> destinations(times, away(1));
+            destinations.push_back(away(2));
+            MPI_Comm made = MPI_COMM_NULL;
+            check(rank.dist_graph_create(MPI_COMM_WORLD, destinations, &made));
+            std::vector<int> wanted(times, away(-1));
+            wanted.push_back(away(-2));
+            std::sort(wanted.begin(), wanted.end());
+            are_right = are_right && job().comm(made)->sources == wanted;
+            check(rank.comm_free(&made));
+        }
+        // They may lack the edges of a rank that has been told of an error, which ends the job.
+        check(rank.barrier(MPI_COMM_WORLD));
+        EXPECT_TRUE(are_right) << job().failed_place();
+    } catch (const Stopped&) {
+        job().complain(told);
+        job().scheduler().may_switch();
+    }
+}
+
 /// Functions that only fail for arguments that are wrong, which the library's are not; and
 /// MPI_Request_get_status, whose error says that the request is complete.
 bool can_fail(const std::string& function) {
@@ -228,6 +256,11 @@ TEST(Failures, OfRelaysAreToldAndNobodyWaits) {
 TEST(Failures, OfMemoryAreToldAndNobodyWaits) {
     set_options({{"STRATEGY", "three_step,ialltoallv:gathered,p2p:native"}, {"LOG", "off"}});
     refuse_memory(exchanges, 5);
+}
+
+TEST(Failures, OfMemoryForGraphsAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "dist_graph_create:model,p2p:native"}, {"LOG", "off"}});
+    refuse_memory(graphs, 7);
 }
 
 /// Other ranks may wait for one whose MPI_Init has failed; but nothing breaks.

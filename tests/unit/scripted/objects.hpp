@@ -53,6 +53,7 @@ struct Comm {
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
     std::map<int, void*> attributes; ///< by key, and those set last have the highest position
     std::vector<int> order;          ///< of the keys
+    std::vector<int> sources;        ///< of a graph, at this rank
     int size() const { return static_cast<int>(group->members.size()); }
 };
 

@@ -264,6 +264,25 @@ int Rank::dup(MPI_Comm comm, MPI_Comm* made) {
     });
 }
 
+int Rank::dist_graph_create(MPI_Comm comm, const std::vector<int>& destinations, MPI_Comm* made) {
+    return call("MPI_Dist_graph_create", [&] {
+        int result = MPI_SUCCESS;
+        const int source = number();
+        const auto degree = static_cast<int>(destinations.size());
+        const bool is_done =
+            core_ != nullptr &&
+            core_->make_graph(&result, abi_of(comm), 1, &source, &degree, destinations.data(),
+                              MPI_UNWEIGHTED, opaque<abi::MPI_Info>(MPI_INFO_NULL), 0,
+                              reinterpret_cast<abi::MPI_Comm*>(made));
+        if (!is_done) { return job().raise(comm, MPI_ERR_ARG); }
+        if (result != MPI_SUCCESS) {
+            core_->not_created();
+            return result;
+        }
+        return core_->created(abi_of(comm), reinterpret_cast<abi::MPI_Comm*>(made));
+    });
+}
+
 int Rank::comm_free(MPI_Comm* comm) {
     return call("MPI_Comm_free", [&] {
         if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace scripted {
 
@@ -67,6 +68,9 @@ class Rank {
     int gather(MPI_Comm comm);          ///< it does not, and all wait for all
     int dup(MPI_Comm comm, MPI_Comm* made);
     int comm_free(MPI_Comm* comm);
+    /// Of edges without weights that leave this rank. MPI_ERR_ARG, as from MPI, if the library does
+    /// not take it.
+    int dist_graph_create(MPI_Comm comm, const std::vector<int>& destinations, MPI_Comm* made);
     /// Is away from MPI until `ready`.
     void compute(const std::function<bool()>& ready);
     /// The core is told that MPI_Finalize begins to delete attributes; ends MPI.
@@ -86,7 +90,8 @@ std::string run(Job& job, const std::function<void(Rank&)>& program);
 /// Options of the library for the jobs that follow, by their names without NODEAWARE_.
 void set_options(const std::map<std::string, std::string>& options);
 
-/// Seeds of a test, half as many with sanitizers or a second MPI; SCRIPTED_SEED=N in the environment runs that one alone.
+/// Seeds of a test, half as many with sanitizers or a second MPI; SCRIPTED_SEED=N in the
+/// environment runs that one alone.
 std::vector<uint64_t> seeds(uint64_t count);
 
 } // namespace scripted
