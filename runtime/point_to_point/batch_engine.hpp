@@ -109,6 +109,12 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// A send waits for its receiver, now or from some call on. A receiver that has not been told
     /// when it answered is asked for the connection back, and told with the next proposal.
     void note_synchronous(int destination);
+    /// Most sends there wait for their receiver: each would go by itself, and be answered.
+    bool is_mostly_synchronous(int destination) const {
+        const auto& connection = connections_[static_cast<size_t>(destination)];
+        return connection != nullptr &&
+               2 * connection->synchronous_sends > sent_by_mpi(destination);
+    }
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
@@ -171,7 +177,8 @@ class BatchEngine final : public Mailboxes::Addressee {
         bool wants_back = false;    ///< it is asked for until it is
         double proposed_at = 0;
         bool is_synchronous = false; ///< sends there wait for their receiver
-        bool has_told = false;       ///< which the last proposal said
+        uint64_t synchronous_sends = 0;
+        bool has_told = false; ///< which the last proposal said
         /// The same of what comes from there; and that it was asked to take the connection back.
         bool brings_synchronous = false;
         bool is_refused = false;

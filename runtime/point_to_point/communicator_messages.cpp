@@ -221,7 +221,8 @@ void CommunicatorMessages::propose(const batches::Batch& batch) {
         const int rank = members_[static_cast<size_t>(stream.destination)];
         const auto sent = static_cast<double>(engine_->sent_by_mpi(stream.destination));
         const bool may_propose = engine_->may_propose(stream.destination) && saved * sent >= least;
-        if (may_propose && layer_.mailboxes()->is_shared(rank)) {
+        const bool gains = is_asked_for() || !engine_->is_mostly_synchronous(stream.destination);
+        if (may_propose && gains && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);
         }
     }

@@ -40,6 +40,7 @@ void BatchEngine::propose(int destination) {
 void BatchEngine::note_synchronous(int destination) {
     Connection& known = connection(destination);
     known.is_synchronous = true;
+    ++known.synchronous_sends;
     if (!known.has_told && want_back(known)) { ask_back(true); }
 }
 
