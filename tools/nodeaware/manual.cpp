@@ -127,7 +127,7 @@ void add_options_of_library(Roff& page) {
         names += (names.empty() ? "`" : ", `") + std::string(name) + "`";
     }
     page.paragraph(names + "; `nonblocking` means those that begin with i. For `dist_graph_create` "
-                   "any strategy but `auto` and `native` means a sparse exchange, always.");
+                           "any strategy but `auto` and `native` means a sparse exchange, always.");
 }
 
 void add_ends_of_library(Roff& page) {
