@@ -23,29 +23,18 @@ struct ExchangeArguments {
 /// From the parameters of each operation; neighbor_alltoall and its kin have those of alltoall.
 namespace exchange_arguments {
 
-inline MPI_Comm native(abi::MPI_Comm comm) {
+/// The handle of this MPI: a pointer, or a number that is kept in one.
+template <class Native, class Foreign> Native native_handle(Foreign handle) {
 #ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Comm>(comm);
+    return reinterpret_cast<Native>(handle);
 #else
-    return static_cast<MPI_Comm>(reinterpret_cast<intptr_t>(comm));
+    return static_cast<Native>(reinterpret_cast<intptr_t>(handle));
 #endif
 }
-
-inline MPI_Info native(abi::MPI_Info info) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Info>(info);
-#else
-    return static_cast<MPI_Info>(reinterpret_cast<intptr_t>(info));
-#endif
-}
-
-inline MPI_Datatype native(abi::MPI_Datatype type) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Datatype>(type);
-#else
-    return static_cast<MPI_Datatype>(reinterpret_cast<intptr_t>(type));
-#endif
-}
+inline MPI_Comm native(abi::MPI_Comm comm) { return native_handle<MPI_Comm>(comm); }
+inline MPI_Info native(abi::MPI_Info info) { return native_handle<MPI_Info>(info); }
+inline MPI_Datatype native(abi::MPI_Datatype type) { return native_handle<MPI_Datatype>(type); }
+inline MPI_Op native(abi::MPI_Op op) { return native_handle<MPI_Op>(op); }
 
 inline abi::MPI_Datatype foreign(MPI_Datatype type) {
 #ifdef OPEN_MPI

@@ -17,13 +17,13 @@ constexpr uint64_t most_bytes = 1024;
 /// A communicator is worth what is kept for it once it is used so often.
 constexpr int calls_before = 30;
 
-MPI_Op native_op(abi::MPI_Op op) {
+/// Open MPI takes one element from where the result goes, without MPI_IN_PLACE: a rank that is not
+/// refused must not leave the others alone.
 #ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Op>(op);
+constexpr abi::MPI_Count most_in_the_same_place = 1;
 #else
-    return static_cast<MPI_Op>(reinterpret_cast<intptr_t>(op));
+constexpr abi::MPI_Count most_in_the_same_place = 0;
 #endif
-}
 
 bool is_on_device(const void* buffer) { return device::locate(buffer).is_on_device; }
 
@@ -35,7 +35,7 @@ ReductionCall::ReductionCall(const abi::Reduction& reduction, MPI_Comm comm)
                                           .received = reduction.received,
                                           .count = 0,
                                           .type = exchange_arguments::native(reduction.type),
-                                          .op = native_op(reduction.op),
+                                          .op = exchange_arguments::native(reduction.op),
                                           .bytes = 0} {
     record_.operation = Operation::allreduce;
 }
@@ -45,7 +45,8 @@ bool ReductionCall::is_candidate() const {
     const void* const received = reduction_.received;
     return count_ > 0 && count_ <= static_cast<abi::MPI_Count>(most_bytes) &&
            comm_ != MPI_COMM_NULL && received != nullptr && received != MPI_IN_PLACE &&
-           reduction_.sent != nullptr && reduction_.sent != received;
+           reduction_.sent != nullptr &&
+           (reduction_.sent != received || count_ <= most_in_the_same_place);
 }
 
 abi::Offered ReductionCall::run(int* result) {

@@ -36,17 +36,19 @@ Element element_of(MPI_Datatype type) {
                          MPI_INT8_T, MPI_INT16_T, MPI_UINT8_T, MPI_UINT16_T})) {
         return Element::short_integer;
     }
-    if (is_any_of(type, {MPI_DOUBLE, MPI_FLOAT, MPI_DOUBLE_PRECISION, MPI_REAL})) {
+    if (is_any_of(type,
+                  {MPI_DOUBLE, MPI_FLOAT, MPI_DOUBLE_PRECISION, MPI_REAL, MPI_REAL4, MPI_REAL8})) {
         return Element::real;
     }
-    if (is_any_of(type, {MPI_INTEGER, MPI_AINT, MPI_OFFSET, MPI_COUNT})) {
+    if (is_any_of(type,
+                  {MPI_INTEGER, MPI_INTEGER4, MPI_INTEGER8, MPI_AINT, MPI_OFFSET, MPI_COUNT})) {
         return Element::language_integer;
     }
     if (is_any_of(type, {MPI_C_BOOL, MPI_LOGICAL})) { return Element::logical; }
     if (type == MPI_BYTE) { return Element::byte; }
     if (type == MPI_LONG_DOUBLE) { return Element::long_real; }
-    if (is_any_of(type,
-                  {MPI_C_DOUBLE_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX})) {
+    if (is_any_of(type, {MPI_C_DOUBLE_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+                         MPI_COMPLEX8, MPI_COMPLEX16})) {
         return Element::complex;
     }
     return Element::other;

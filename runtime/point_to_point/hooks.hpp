@@ -25,11 +25,7 @@ inline MPI_Message* native(abi::MPI_Message* message) {
     return reinterpret_cast<MPI_Message*>(message);
 }
 inline MPI_Request native_handle(abi::MPI_Request request) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<MPI_Request>(request);
-#else
-    return static_cast<MPI_Request>(reinterpret_cast<intptr_t>(request));
-#endif
+    return exchange_arguments::native_handle<MPI_Request>(request);
 }
 
 /// Runs a call; what fails in the library is an error of the call, for other ranks may count on it.

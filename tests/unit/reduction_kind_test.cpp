@@ -29,6 +29,9 @@ TEST(ReductionKind, OfFloatingPointNumbersMayMatter) {
     EXPECT_EQ(reduction_kind(MPI_MAX, MPI_LONG_DOUBLE), Kind::bits_may_change);
     EXPECT_EQ(reduction_kind(MPI_MAX, MPI_DOUBLE), Kind::order_free_if_in);
     EXPECT_EQ(reduction_kind(MPI_MIN, MPI_FLOAT), Kind::order_free_if_in);
+    if (MPI_REAL8 != MPI_DATATYPE_NULL) {
+        EXPECT_EQ(reduction_kind(MPI_SUM, MPI_REAL8), Kind::bits_may_change);
+    }
 }
 
 /// What MPI refuses, or does by functions of the application.

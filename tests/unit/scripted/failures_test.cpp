@@ -160,6 +160,26 @@ void graphs(Rank& rank) {
     }
 }
 
+/// Sums, of which the first ones are MPI's.
+void reductions(Rank& rank) {
+    constexpr int left_to_mpi = 30;
+    const int size = rank.size();
+    try {
+        if (!rank.has_core()) { throw Stopped(); }
+        for (int i = 0; i < left_to_mpi + 6; ++i) {
+            const int count = i % 2 == 0 ? 1 : 50;
+            std::vector<int> terms(static_cast<size_t>(count), rank.number() + i);
+            std::vector<int> sums(terms.size(), -1);
+            check(rank.allreduce(terms.data(), sums.data(), count, MPI_SUM, MPI_COMM_WORLD));
+            const std::vector<int> wanted(terms.size(), size * (size - 1) / 2 + i * size);
+            EXPECT_EQ(sums, wanted) << job().failed_place();
+        }
+    } catch (const Stopped&) {
+        job().complain(told);
+        job().scheduler().may_switch();
+    }
+}
+
 /// Functions that only fail for arguments that are wrong, which the library's are not; and
 /// MPI_Request_get_status, whose error says that the request is complete.
 bool can_fail(const std::string& function) {
@@ -261,6 +281,18 @@ TEST(Failures, OfMemoryAreToldAndNobodyWaits) {
 TEST(Failures, OfMemoryForGraphsAreToldAndNobodyWaits) {
     set_options({{"STRATEGY", "dist_graph_create:model,p2p:native"}, {"LOG", "off"}});
     refuse_memory(graphs, 7);
+}
+
+TEST(Failures, OfReductionsAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "three_step,p2p:native"}, {"LOG", "off"}});
+    Settings settings;
+    settings.nodes = {0, 0, 1, 1, 2};
+    for (const uint64_t seed : seeds(6)) { fail_in(reductions, settings, seed, 4); }
+}
+
+TEST(Failures, OfMemoryForReductionsAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "three_step,p2p:native"}, {"LOG", "off"}});
+    refuse_memory(reductions, 5);
 }
 
 /// Other ranks may wait for one whose MPI_Init has failed; but nothing breaks.

@@ -244,6 +244,22 @@ int Rank::refused_barrier(MPI_Comm comm) {
     });
 }
 
+int Rank::allreduce(const int* sent, int* received, int count, MPI_Op op, MPI_Comm comm) {
+    return call("MPI_Allreduce", [&] {
+        abi::Offered offered = abi::Offered::left_alone;
+        int result = MPI_SUCCESS;
+        if (core_ != nullptr && is_any(core_->reductions)) {
+            const abi::Reduction reduction{sent, received, count, abi_of_type(MPI_INT),
+                                           opaque<abi::MPI_Op>(op)};
+            offered = core_->allreduce(&result, reduction, abi_of(comm));
+        }
+        if (offered == abi::Offered::done) { return result; }
+        result = mpi().Allreduce(sent, received, count, MPI_INT, op, comm);
+        if (offered == abi::Offered::left_and_counted) { core_->native_done(result); }
+        return result;
+    });
+}
+
 int Rank::gather(MPI_Comm comm) {
     return call("MPI_Gather", [&] {
         if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }

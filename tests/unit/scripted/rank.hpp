@@ -65,7 +65,9 @@ class Rank {
 
     int barrier(MPI_Comm comm);         ///< the library may meet in it
     int refused_barrier(MPI_Comm comm); ///< by MPI, on this rank alone
-    int gather(MPI_Comm comm);          ///< it does not, and all wait for all
+    /// Of integers, by the library or by MPI.
+    int allreduce(const int* sent, int* received, int count, MPI_Op op, MPI_Comm comm);
+    int gather(MPI_Comm comm); ///< it does not, and all wait for all
     int dup(MPI_Comm comm, MPI_Comm* made);
     int comm_free(MPI_Comm* comm);
     /// Of edges without weights that leave this rank. MPI_ERR_ARG, as from MPI, if the library does
