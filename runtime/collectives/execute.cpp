@@ -187,8 +187,8 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
 
 } // namespace
 
-int execute_silently(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
-                     CallRecord& record) {
+int execute_step(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+                 CallRecord& record) {
     const ranges::Range range(name_of(exchange.operation), selected.strategy->name,
                               ranges::are_on ? exchange.bytes_sent() : 0);
     try {
@@ -199,15 +199,18 @@ int execute_silently(InnerCommunicator& inner, Exchange& exchange, const Selecte
         const int code = move(inner, exchange, selected, record);
         if (code == MPI_SUCCESS) { small.finish(inner.comm()); }
         return code;
-    } catch (const MpiError& error) {
-        log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
-        return error.code;
-    } catch (const std::bad_alloc&) { return MPI_ERR_NO_MEM; }
+    } catch (const std::bad_alloc&) { throw MpiError(MPI_ERR_NO_MEM, "an exchange"); }
 }
 
 int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
             CallRecord& record) {
-    const int code = execute_silently(inner, exchange, selected, record);
+    int code = MPI_SUCCESS;
+    try {
+        code = execute_step(inner, exchange, selected, record);
+    } catch (const MpiError& error) {
+        log(LogLevel::warn, "{}: {}", name_of(exchange.operation), error.what());
+        code = error.code;
+    }
     if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
     return code;
 }

@@ -12,8 +12,10 @@ namespace nodeaware {
 int execute(MPI_Comm comm, InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
             CallRecord& record);
 
-/// The same without the error handler: one exchange of several that a call is made of.
-int execute_silently(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
-                     CallRecord& record);
+/// The same without the error handler: one exchange of several that a call is made of. What has
+/// failed in it is returned, if this rank has gone through it all the same, in step with the
+/// others; otherwise there must not be another one, and MpiError is thrown.
+int execute_step(InnerCommunicator& inner, Exchange& exchange, const Selected& selected,
+                 CallRecord& record);
 
 } // namespace nodeaware

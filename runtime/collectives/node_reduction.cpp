@@ -98,7 +98,7 @@ void NodeReduction::move(const Selected& selected, CallRecord& record, Sharing s
         exchange.clear();
         fail(MPI_ERR_NO_MEM);
     }
-    fail(execute_silently(inner_, exchange, selected, record));
+    fail(execute_step(inner_, exchange, selected, record));
 }
 
 /// Afterwards the node's first rank has the node's terms to send.

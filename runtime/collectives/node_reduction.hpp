@@ -33,7 +33,8 @@ class NodeReduction {
 
     /// Terms that must not be read, or whose order matters, are left out (`has_terms`), and then
     /// MPI has to do it. Collective. Returns what MPI_Allreduce is to return; the result is in
-    /// `reduction.received` if that is MPI_SUCCESS and is_done().
+    /// `reduction.received` if that is MPI_SUCCESS and is_done(). Throws MpiError where this rank
+    /// has not got through one of the exchanges.
     int run(bool has_terms, const Selected& selected, CallRecord& record);
     /// After run(), the same on all ranks where it was successful.
     bool is_done() const { return is_done_; }

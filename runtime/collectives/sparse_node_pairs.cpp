@@ -113,7 +113,7 @@ void NodePairs::write_blocks(const Call& call) {
 }
 
 /// One exchange with the others. `list` says what this rank sends and receives. `relays`: all nodes
-/// take part. False: it failed.
+/// take part. False: it failed. Throws MpiError if this rank is no more in step with the others.
 template <class List>
 bool NodePairs::move(const Call& call, Sharing sharing, List list, bool relays) {
     exchange_.clear();
@@ -130,7 +130,7 @@ bool NodePairs::move(const Call& call, Sharing sharing, List list, bool relays) 
     selected.parameters = relays ? &call.inner.parameters(CallMemory::host, blocks_.radix, true)
                                  : &call.inner.parameters();
     CallRecord record;
-    const int code = execute_silently(call.inner, exchange_, selected, record);
+    const int code = execute_step(call.inner, exchange_, selected, record);
     call.received.fail(code);
     return is_listed && code == MPI_SUCCESS;
 }

@@ -25,7 +25,7 @@ class NodePairs {
     explicit NodePairs(InnerCommunicator& inner);
 
     /// Collective over the communicator that this was made for. What has been received is valid
-    /// until the next call.
+    /// until the next call. Throws MpiError where this rank has not got through one of them.
     void exchange(InnerCommunicator& inner, std::span<const Outgoing> outgoing, Received& received);
 
     const Blocks& blocks() const { return blocks_; }

@@ -140,7 +140,7 @@ void graphs(Rank& rank) {
     try {
         if (!rank.has_core()) { throw Stopped(); }
         bool are_right = true;
-        for (const size_t times : {1, 3, 1}) {
+        for (const size_t times : {1, 3, 6000}) { // the last ones have no room in a block
             std::vector<int> destinations(times, away(1));
             destinations.push_back(away(2));
             MPI_Comm made = MPI_COMM_NULL;
@@ -276,6 +276,11 @@ TEST(Failures, OfRelaysAreToldAndNobodyWaits) {
 TEST(Failures, OfMemoryAreToldAndNobodyWaits) {
     set_options({{"STRATEGY", "three_step,ialltoallv:gathered,p2p:native"}, {"LOG", "off"}});
     refuse_memory(exchanges, 5);
+}
+
+TEST(Failures, OfGraphsAreToldAndNobodyWaits) {
+    set_options({{"STRATEGY", "dist_graph_create:model,p2p:native"}, {"LOG", "off"}});
+    for (const uint64_t seed : seeds(4)) { fail_in(graphs, {}, seed); }
 }
 
 TEST(Failures, OfMemoryForGraphsAreToldAndNobodyWaits) {
