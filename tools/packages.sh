@@ -8,7 +8,7 @@ packages_build=(
     cmake ninja-build g++ gfortran pkg-config
     openmpi-bin libopenmpi-dev mpich libmpich-dev
     libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
-    libzstd-dev libmetis-dev
+    libzstd-dev libmetis-dev libeigen3-dev
 )
 # To run the emulated cluster and to read what the benchmarks and the library write.
 packages_run=(iproute2 procps util-linux jq zstd)

@@ -30,13 +30,19 @@ endif()
 # Models and fits; those against recorded measurements are skipped where there are none.
 add_executable(tuning_tests
   tuning_models_test.cpp tuning_data_movement_test.cpp tuning_krylov_test.cpp tuning_krylov_links_test.cpp tuning_table_test.cpp
-  tuning_scenario_test.cpp tuning_figures_test.cpp tuning_krylov_figures_test.cpp tuning_fit_test.cpp tuning_advice_test.cpp tuning_measurements_test.cpp tuning_gap_test.cpp learned_choices_test.cpp tuning_costs_test.cpp tuning_copies_test.cpp user_table_test.cpp)
+  tuning_scenario_test.cpp tuning_figures_test.cpp tuning_krylov_figures_test.cpp tuning_triangular_test.cpp tuning_fit_test.cpp tuning_advice_test.cpp tuning_measurements_test.cpp tuning_gap_test.cpp learned_choices_test.cpp tuning_costs_test.cpp tuning_copies_test.cpp user_table_test.cpp)
 target_link_libraries(tuning_tests PRIVATE nodeaware_models nodeaware_fit nodeaware_tuning nodeaware_strategies GTest::gtest_main)
 nodeaware_compile_together(tuning_tests)
 target_compile_definitions(tuning_tests PRIVATE
   NODEAWARE_MEASUREMENTS="${PROJECT_SOURCE_DIR}/../shared/measurements")
 nodeaware_optimize_less(tuning_tests)
 gtest_discover_tests(tuning_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+
+# Triangular matrices in blocks, and who has them.
+add_executable(triangular_tests triangular_test.cpp)
+target_link_libraries(triangular_tests PRIVATE bench_triangular GTest::gtest_main)
+nodeaware_optimize_less(triangular_tests)
+gtest_discover_tests(triangular_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
 
 # Random schedules through the in-process interpreter: one ctest entry a strategy, so that they run side by side.
 add_executable(random_schedules random_schedules.cpp random_case.cpp)

@@ -4,6 +4,7 @@
 #include "tools/nodeaware/commands.hpp"
 #include "tools/nodeaware/explain.hpp"
 #include "tools/nodeaware/model_krylov.hpp"
+#include "tools/nodeaware/model_triangular.hpp"
 #include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/used_table.hpp"
 #include "tuning/node_aware_models.hpp"
@@ -32,6 +33,7 @@ struct ModelArguments {
     FigureInput figure_input;
     KrylovArguments krylov;
     SparseInput sparse;
+    TriangularArguments triangular;
     std::string sizes = "1:1048576";
     std::string svg;
     bool json = false;
@@ -140,6 +142,9 @@ int figure_of(const std::string& kernel, int chosen) {
     if (kernel == sparse_kernel) {
         if (chosen == 0) { return chosen; }
         figures = "none";
+    } else if (kernel == triangular_kernel) {
+        if (is_triangular_figure(chosen)) { return chosen; }
+        figures = "5 or 7";
     } else if (is_krylov_kernel(kernel)) {
         if (is_krylov_figure(chosen, kernel)) { return chosen; }
         figures = krylov_figures_of(kernel);
@@ -159,6 +164,9 @@ void show_figure(const ModelTable& table, const ModelArguments& arguments) {
     const auto draw = [&] {
         if (arguments.kernel == sparse_kernel) {
             return sparse_curves(table, arguments.sparse, sizes);
+        }
+        if (arguments.kernel == triangular_kernel) {
+            return triangular_curves_of(table, number, arguments.triangular);
         }
         if (!is_krylov_kernel(arguments.kernel)) {
             return figure(table, number, arguments.figure_input, sizes);
@@ -273,23 +281,29 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
     std::vector<std::string> kernels = {"copies", "alltoallv"};
     kernels.insert(kernels.end(), krylov_kernels.begin(), krylov_kernels.end());
     kernels.emplace_back(sparse_kernel);
+    kernels.emplace_back(triangular_kernel);
     CLI::Option* kernel =
         command
-            .add_option("--kernel", arguments.kernel,
-                        "Figures of the data movement paper: copies (2 to 5, ways of messages "
-                        "between GPUs, and how many of them pay for copying to the CPU) or "
-                        "alltoallv (6). Of the paper on Krylov solvers: allreduce (8, 9, 11), "
-                        "halo (6, 7, 9, 12) and the solvers cg, sapcg, "
-                        "nbpcg, pipecg, pipe2cg (10 of cg and pipecg), without --figure over "
-                        "nodes. sdde: sparse exchanges (nodeaware.h), where nobody knows what it "
-                        "receives, by each method over sizes of messages, and which auto takes")
+            .add_option(
+                "--kernel", arguments.kernel,
+                "Figures of the data movement paper: copies (2 to 5, ways of messages "
+                "between GPUs, and how many of them pay for copying to the CPU) or "
+                "alltoallv (6). Of the paper on Krylov solvers: allreduce (8, 9, 11), "
+                "halo (6, 7, 9, 12) and the solvers cg, sapcg, "
+                "nbpcg, pipecg, pipe2cg (10 of cg and pipecg), without --figure over "
+                "nodes. sdde: sparse exchanges (nodeaware.h), where nobody knows what it "
+                "receives, by each method over sizes of messages, and which auto takes. sptrsv: "
+                "triangular solves that are driven by messages, over processes, by each "
+                "layout; 5 and 7 of the paper on these")
             ->check(CLI::IsMember(kernels));
     command
         .add_option("--figure", arguments.figure,
                     "Which of them. Data movement: 2 one message, 3 between GPUs, 4 split over "
                     "cores, 5 several messages, 6 collectives (default: 5 of copies, 6 of "
                     "alltoallv). Krylov solvers: 6 postal model, 7 max-rate penalty, 8 hops, 9 "
-                    "max-rate, congestion and hops, 10 solvers over nodes, 11 and 12 overlap")
+                    "max-rate, congestion and hops, 10 solvers over nodes, 11 and 12 overlap. "
+                    "Triangular solves on GPUs: 5 layouts, 7 computation and "
+                    "communication")
         ->check(CLI::Range(first_figure, last_krylov_figure))
         ->needs(kernel);
     command
@@ -299,6 +313,7 @@ void add_kernel(CLI::App& command, ModelArguments& arguments) {
         ->check(CLI::Range(0.0, 1.0))
         ->needs(kernel);
     add_krylov_options(command, arguments.krylov);
+    add_triangular_options(command, arguments.triangular);
 }
 
 /// What of the other options --kernel sdde has, too; a number too large for it is refused later.
@@ -321,6 +336,7 @@ void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
         }
         arguments.figure_input.nodes = arguments.pattern.nodes;
         arguments.krylov.input.nodes = arguments.pattern.nodes;
+        arguments.triangular.nodes = arguments.pattern.nodes;
     }
     const bool is_sparse = arguments.kernel == sparse_kernel;
     if (is_given("--messages") && !arguments.explain && !is_sparse) {
@@ -331,10 +347,12 @@ void take_shared_options(const CLI::App& command, ModelArguments& arguments) {
     if (is_given("--ppn")) {
         arguments.figure_input.processes_per_node = arguments.input.ppn;
         arguments.krylov.input.processes_per_node = arguments.input.ppn;
+        arguments.triangular.processes_per_node = static_cast<int>(arguments.input.ppn);
     }
     if (is_given("--gps")) { arguments.figure_input.gpus_per_node = 2 * arguments.input.gps; }
     if (!arguments.kernel.empty()) {
         check_kernel_options(command, arguments.kernel, arguments.figure);
+        check_triangular_options(command, arguments.kernel, arguments.figure);
     }
 }
 

@@ -44,6 +44,7 @@ class Libnodeaware(CMakePackage):
     depends_on("hwloc@2:")
     # Of these, what is used becomes part of the library.
     depends_on("cli11@2:", type="build")
+    depends_on("eigen@3.3:", type="build")
     depends_on("fmt@9:", type="build")
     depends_on("nlohmann-json@3.11:", type="build")
     depends_on("spdlog@1.10:", type="build")

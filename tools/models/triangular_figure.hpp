@@ -1,0 +1,34 @@
+#pragma once
+
+#include "tools/bench/sptrsv/distribution.hpp"
+#include "tools/bench/sptrsv/factor.hpp"
+#include "tools/models/curve_table.hpp"
+
+#include <string>
+
+/// Triangular solves that are driven by messages, over processes.
+namespace nodeaware::tuning {
+
+inline constexpr const char* triangular_kernel = "sptrsv";
+
+struct TriangularInput {
+    bench::sptrsv::LowerFactor factor;
+    std::string name;           ///< of the matrix
+    int processes_per_node = 0; ///< 0: the table's
+    int nodes = 0;              ///< at most; 0: 16, figures have as many as [S]
+    bench::sptrsv::TreeKind tree = bench::sptrsv::TreeKind::binary;
+};
+
+/// 5 and 7; 0 is none of [S].
+bool is_triangular_figure(int figure);
+
+/// By each layout, over 1, 2, 4, ... processes:
+///  0: seconds of a solve by scheduled_solve().
+/// Over GPUs of Summit, by Algorithm 2, of which the table is no part:
+///  5: seconds of a solve, of 1, 2, 3, 6, 12 and 18 GPUs.
+///  7: of layout P x 1 computation, communication and both.
+/// Throws TableError, which names what the table lacks, and std::invalid_argument for too many
+/// processes.
+CurveTable triangular_curves(const ModelTable& table, int figure, const TriangularInput& input);
+
+} // namespace nodeaware::tuning
