@@ -27,6 +27,7 @@ struct Options {
     std::vector<std::string> trees = {"binary"};
     Settings settings;
     double delay_us = 0;
+    double shared_clock_ms = 0;
     int ranks_per_node = 0;
     std::string json;
 };
@@ -72,6 +73,10 @@ void add_options(CLI::App& app, Options& options) {
         ->capture_default_str();
     app.add_option("--seed", options.settings.solver.delays.seed, "Of these")
         ->capture_default_str();
+    app.add_option("--shared-clock", options.shared_clock_ms,
+                   "All ranks run on this machine: start them at one moment, so many milliseconds "
+                   "after a barrier, whose last messages are over then")
+        ->check(CLI::Range(0.001, 1e4));
     app.add_option("--ppn", options.ranks_per_node,
                    "Ranks of a node (default: those that share a machine)")
         ->check(CLI::Range(1, 1 << 20));
@@ -165,6 +170,7 @@ nlohmann::ordered_json describe_run(const Options& options, const nodeaware::Top
               {"in_order", options.settings.solver.is_in_order},
               {"delay_us", options.delay_us},
               {"seed", options.settings.solver.delays.seed},
+              {"shared_clock_ms", options.shared_clock_ms},
               {"ppn", options.ranks_per_node},
               {"widest", options.settings.limits.widest},
               {"relaxed", options.settings.limits.relaxed},
@@ -177,6 +183,8 @@ int run(Options& options, MPI_Comm comm) {
     int rank = 0;
     check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     options.settings.solver.delays.most = options.delay_us * 1e-6;
+    if (options.shared_clock_ms > 0) options.settings.start = StartLine::Mode::shared_clock;
+    options.settings.pause = options.shared_clock_ms * 1e-3;
     const nodeaware::Topology topology = topology_of(options.ranks_per_node, comm);
     const std::vector<Case> cases = cases_of(options, topology.ranks());
     const Problem problem = make_problem(options.matrix, options.grid, comm);

@@ -63,14 +63,17 @@ Result measure(const Case& of, const Problem& problem, const Settings& settings,
     Supernodes supernodes = supernodes_of(problem.factor, settings.limits);
     const Distribution distribution = distribute(supernodes, of.grid, of.tree, topology);
     Solver solver(std::move(supernodes), distribution, settings.solver, topology, comm);
+    const StartLine line(settings.start, settings.pause, topology.ranks());
     Result result;
     result.of = of;
     result.computed = count_messages(distribution, topology);
     for (int repeat = -settings.warmup; repeat < settings.repeats; ++repeat) {
-        check(MPI_Barrier(comm), "MPI_Barrier"); // or a message of the next solve is taken in this
-        const double start = now();
+        // Ranks meet, or a message of the next solve would be taken in this.
+        const double start = line.wait(comm).time;
         solver.solve(problem.right_side);
-        const double time = krylov::slowest(now() - start, comm) * 1e6;
+        const double end = now();
+        line.rest();
+        const double time = krylov::slowest(end - start, comm) * 1e6;
         if (repeat >= 0) result.times.push_back(time);
         const std::vector<double> x = whole(solver.solution(), comm);
         const double residual = relative_residual(problem, x);

@@ -3,6 +3,7 @@
 
 #include "problem.hpp"
 #include "solve.hpp"
+#include "tools/bench/start_line.hpp"
 
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ namespace bench::sptrsv {
 struct Settings {
     SupernodeLimits limits;
     Solver::Settings solver;
+    StartLine::Mode start = StartLine::Mode::barrier;
+    double pause = 0; // s, before the start on a shared clock
     int repeats = 5;
     int warmup = 2;
     double tolerance = 1e-12; // of the relative residual
