@@ -79,7 +79,9 @@ void CommunicatorMessages::note_synchronous(int destination) {
 }
 
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
-    if (engine_ != nullptr) { engine_->sent_by_mpi(destination, tag); }
+    if (engine_ == nullptr) { return; }
+    if (is_elsewhere(destination)) { ++sent_elsewhere_; }
+    engine_->sent_by_mpi(destination, tag);
 }
 
 void CommunicatorMessages::note_receive_in_mpi(int source, int tag) {
@@ -209,6 +211,19 @@ double CommunicatorMessages::native_seconds() const {
     return is_native ? learner_.mean_seconds() : native_seconds_;
 }
 
+/// Programs that are driven by messages have receives with wildcards in MPI most of the time, so
+/// that most is declined, by two messages each time that are in the way of theirs: this rank asks
+/// for no more of these than a few, and a hundredth of what it sends.
+bool CommunicatorMessages::may_be_declined() const {
+    constexpr uint64_t few = 4;
+    constexpr uint64_t messages_each = 2;
+    const BatchEngine::Counts& counts = engine_->counts();
+    const uint64_t in_vain = counts.declined + counts.given_up;
+    const uint64_t free = counts.handed_over + few;
+    return is_asked_for() || in_vain <= free ||
+           messages_each * (in_vain - free) <= sent_elsewhere_ / 100;
+}
+
 /// Again and again what was declined, for that may be for a moment. Not before what would have been
 /// saved is as much as it takes: for programs that are soon over, or send here and there.
 void CommunicatorMessages::propose(const batches::Batch& batch) {
@@ -221,6 +236,7 @@ void CommunicatorMessages::propose(const batches::Batch& batch) {
         const int rank = members_[static_cast<size_t>(stream.destination)];
         const auto sent = static_cast<double>(engine_->sent_by_mpi(stream.destination));
         const bool may_propose = engine_->may_propose(stream.destination) && saved * sent >= least;
+        if (may_propose && !may_be_declined()) { return; }
         const bool gains = is_asked_for() || !engine_->is_mostly_synchronous(stream.destination);
         if (may_propose && gains && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);

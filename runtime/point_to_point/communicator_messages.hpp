@@ -78,6 +78,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void consider(const batches::Batch& batch);
     double native_seconds() const;
     void propose(const batches::Batch& batch);
+    bool may_be_declined() const;
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     // In communicator_comparison.cpp.
     bool is_over(uint64_t batches) const; ///< a period of so many
@@ -102,7 +103,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::vector<int> members_; ///< ranks in MPI_COMM_WORLD
     uint64_t seen_completions_ = 0;
     uint64_t batches_ = 0;
-    uint64_t looks_ = 0; ///< of the mailboxes, when the last batch began
+    uint64_t sent_elsewhere_ = 0; ///< messages by MPI, to other nodes
+    uint64_t looks_ = 0;          ///< of the mailboxes, when the last batch began
     BatchLearner learner_;
     std::shared_ptr<BatchEngine> engine_;
     int pending_ = 0; ///< receives whose source is not known yet

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <unistd.h>
 
@@ -114,6 +115,64 @@ TEST(Comparison, IsNotMadeWhereARunBeforeHasToldWhatIsFaster) {
     }
     EXPECT_GT(known, 3);
     std::filesystem::remove(file);
+}
+
+// Where receives with wildcards are posted all the time, nearly all that senders propose is
+// declined: of proposals and answers there are few, beside what the program sends.
+TEST(Comparison, AsksSeldomWhereMostIsDeclined) {
+    set_options({{"STRATEGY", "auto"}});
+    constexpr int rounds = 300;
+    for (const uint64_t seed : seeds(14)) {
+        Job job(seed, {});
+        uint64_t before = 0;
+        const auto of_library = [&job] {
+            uint64_t messages = 0;
+            for (const auto& [context, count] : job.sent_messages) {
+                messages += context == 0 ? 0 : count;
+            }
+            return messages;
+        };
+        // Ranks 0 and 1 send to 2 and 3, and these to them, two small messages each time.
+        const std::string ended = run(job, [&](Rank& rank) {
+            rank.gather(MPI_COMM_WORLD);
+            if (rank.number() == 0) { before = of_library(); }
+            rank.gather(MPI_COMM_WORLD);
+            const int other = rank.number() < 2 ? 2 : 0;
+            const std::vector<double> sent = {1, 2, 3, 4};
+            std::array<std::vector<double>, 2> received{std::vector<double>(4), {0, 0, 0, 0}};
+            std::array<MPI_Request, 2> posted{}; // one of them always is
+            int begun = 0;
+            const auto post = [&] {
+                if (begun == 4 * rounds) { return; }
+                const size_t place = static_cast<size_t>(begun++ % 2);
+                EXPECT_EQ(rank.irecv(received[place].data(), 4, MPI_DOUBLE, MPI_ANY_SOURCE,
+                                     MPI_ANY_TAG, MPI_COMM_WORLD, &posted[place]),
+                          MPI_SUCCESS);
+            };
+            post();
+            post();
+            for (int i = 0; i < rounds; ++i) {
+                std::vector<MPI_Request> sends(4, MPI_REQUEST_NULL);
+                for (int j = 0; j < 4; ++j) {
+                    rank.isend(sent.data(), 4, MPI_DOUBLE, other + j / 2, j, MPI_COMM_WORLD,
+                               &sends[static_cast<size_t>(j)]);
+                }
+                for (size_t j = 0; j < 4; ++j) {
+                    MPI_Status status;
+                    EXPECT_EQ(rank.wait(&posted[j % 2], &status), MPI_SUCCESS);
+                    EXPECT_EQ(received[j % 2], sent);
+                    post();
+                }
+                rank.waitall(4, sends.data(), MPI_STATUSES_IGNORE);
+            }
+            rank.gather(MPI_COMM_WORLD);
+            if (rank.number() == 0) { before = of_library() - before; }
+        });
+        ASSERT_EQ(ended, "") << "seed " << seed;
+        // By each rank four for nothing, those of a batch at once, and a hundredth.
+        constexpr uint64_t most = 4 * (2 * (4 + 2) + rounds * 4 / 100 + 8);
+        EXPECT_LE(before, most) << "seed " << seed;
+    }
 }
 
 } // namespace scripted
