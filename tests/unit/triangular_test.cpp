@@ -1,8 +1,8 @@
-#include "tools/bench/sptrsv/dissection.hpp"
-#include "tools/bench/sptrsv/distribution.hpp"
-#include "tools/bench/sptrsv/factor.hpp"
-#include "tools/bench/sptrsv/indices.hpp"
-#include "tools/bench/sptrsv/supernodes.hpp"
+#include "tools/triangular/dissection.hpp"
+#include "tools/triangular/distribution.hpp"
+#include "tools/triangular/factor.hpp"
+#include "tools/triangular/indices.hpp"
+#include "tools/triangular/supernodes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "tools/bench/sptrsv/factor.hpp"
 #include "tools/models/triangular_figure.hpp"
 #include "tools/models/triangular_levels.hpp"
 #include "tools/models/triangular_schedule.hpp"
+#include "tools/triangular/factor.hpp"
 #include "tuning_toy_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tools/bench/sptrsv/distribution.hpp"
-#include "tools/bench/sptrsv/factor.hpp"
 #include "tools/models/curve_table.hpp"
+#include "tools/triangular/distribution.hpp"
+#include "tools/triangular/factor.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/bench/sptrsv/distribution.hpp"
+#include "tools/triangular/distribution.hpp"
 
 /// Algorithm 2 of [S] (A Message-Driven, Multi-GPU Parallel Sparse Triangular Solver): a triangular
 /// solve on GPUs, level by level of what waits for what. Read with these corrections:

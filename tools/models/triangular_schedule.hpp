@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/bench/sptrsv/distribution.hpp"
+#include "tools/triangular/distribution.hpp"
 #include "tuning/model_table.hpp"
 
 /// How long a triangular solve that is driven by messages takes (tools/bench/sptrsv/solve.hpp),

@@ -1,7 +1,7 @@
 // Messages that are sent and need not be waited for before the end.
 #pragma once
 
-#include "distribution.hpp"
+#include "tools/triangular/distribution.hpp"
 
 #include <mpi.h>
 

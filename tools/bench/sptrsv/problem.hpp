@@ -1,7 +1,7 @@
 // The triangular system that is solved.
 #pragma once
 
-#include "factor.hpp"
+#include "tools/triangular/factor.hpp"
 
 #include <mpi.h>
 

@@ -1,8 +1,8 @@
 #include "solve.hpp"
 
-#include "indices.hpp"
 #include "tools/bench/mpi_forms.hpp"
 #include "tools/bench/program.hpp"
+#include "tools/triangular/indices.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // L x = b over MPI, driven by messages: a rank does what the next one that comes makes possible.
 #pragma once
 
-#include "distribution.hpp"
 #include "outbox.hpp"
+#include "tools/triangular/distribution.hpp"
 
 #include <mpi.h>
 
