@@ -53,6 +53,7 @@ void add_problem(CLI::App& app, Options& options) {
 void add_options(CLI::App& app, Options& options) {
     add_problem(app, options);
     std::vector<std::string> names;
+    names.reserve(tree_kinds.size());
     for (const TreeKind kind : tree_kinds) names.push_back(tree_name(kind));
     app.add_option(
            "--layout", options.layouts,

@@ -63,6 +63,7 @@ CurveTable layouts_over(const std::vector<double>& processes, const std::string&
 
 Topology in_order(int processes, int per_node) {
     std::vector<int> node_of;
+    node_of.reserve(static_cast<size_t>(processes));
     for (int rank = 0; rank < processes; ++rank) { node_of.push_back(rank / per_node); }
     return Topology(node_of);
 }

@@ -31,6 +31,7 @@ void multiply(const LowerFactor& factor, const std::vector<double>& x, Visit vis
 // Of a solution that all know: no two neighbours are alike.
 std::vector<double> right_side_of(const LowerFactor& factor) {
     std::vector<double> x;
+    x.reserve(static_cast<std::size_t>(factor.size));
     for (int i = 0; i < factor.size; ++i)
         x.push_back(static_cast<double>((std::int64_t{73} * i + 11) % 97 + 1) / 97);
     std::vector<double> b(x.size(), 0);
