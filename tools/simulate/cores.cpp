@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
+#include <vector>
 
 namespace nodeaware::simulation {
 
@@ -97,22 +99,50 @@ struct Sharing {
     bool is_done = true;
 };
 
-/// Puts what is not written to back on the pages of the original, which all copies share.
+/// Pages of a library that is loaded.
+struct Pages {
+    void* begin;
+    size_t size;
+    off_t offset; ///< in the file
+};
+
+Pages pages_of(const dl_phdr_info& info, const ElfW(Phdr) & part) {
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const uintptr_t begin = (info.dlpi_addr + part.p_vaddr) / page * page;
+    const uintptr_t end = (info.dlpi_addr + part.p_vaddr + part.p_filesz + page - 1) / page * page;
+    return {reinterpret_cast<void*>(begin), end - begin,
+            static_cast<off_t>(part.p_offset / page * page)};
+}
+
+/// What is not written to is put back on the pages of the original, which all copies share.
+bool share(const Pages& pages, int access, int original) {
+    return mmap(pages.begin, pages.size, access, MAP_PRIVATE | MAP_FIXED, original, pages.offset) !=
+           MAP_FAILED;
+}
+
+/// What is written to keeps its contents, and nothing of the file.
+bool detach(const Pages& pages) {
+    const auto* const bytes = static_cast<const std::byte*>(pages.begin);
+    const std::vector<std::byte> contents(bytes, bytes + pages.size);
+    if (mmap(pages.begin, pages.size, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        return false;
+    }
+    std::memcpy(pages.begin, contents.data(), contents.size());
+    return true;
+}
+
+/// So the file of the copy takes no memory once its name is gone.
 int share_segments(dl_phdr_info* info, size_t /*size*/, void* data) {
     auto& sharing = *static_cast<Sharing*>(data);
     if (info->dlpi_addr != sharing.base) { return 0; }
-    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
+    for (int i = 0; i < info->dlpi_phnum && sharing.is_done; ++i) {
         const auto& part = info->dlpi_phdr[i];
-        if (part.p_type != PT_LOAD || (part.p_flags & PF_W) != 0) { continue; }
-        const uintptr_t begin = (info->dlpi_addr + part.p_vaddr) / page * page;
-        const size_t size = info->dlpi_addr + part.p_vaddr + part.p_filesz - begin;
-        const auto offset = static_cast<off_t>(part.p_offset / page * page);
+        if (part.p_type != PT_LOAD) { continue; }
+        const Pages pages = pages_of(*info, part);
         const int access = PROT_READ | ((part.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-        if (mmap(reinterpret_cast<void*>(begin), size, access, MAP_PRIVATE | MAP_FIXED,
-                 sharing.original, offset) == MAP_FAILED) {
-            sharing.is_done = false;
-        }
+        sharing.is_done =
+            (part.p_flags & PF_W) != 0 ? detach(pages) : share(pages, access, sharing.original);
     }
     return 1;
 }
