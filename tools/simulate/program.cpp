@@ -215,8 +215,22 @@ bool is_right(const ordered_json& result) {
     return result.contains("wrong_bytes") && result["wrong_bytes"].get<int64_t>() == 0;
 }
 
+int ranks_of(const Options& options) {
+    constexpr int most = 1 << 16;
+    const int64_t ranks = int64_t{options.nodes} * options.ranks_per_node;
+    if (ranks > most) {
+        throw std::runtime_error("--nodes and --ppn: " + std::to_string(ranks) +
+                                 " ranks, expected up to " + std::to_string(most));
+    }
+    if (options.sender_share + options.receiver_share > 1) {
+        throw std::runtime_error("--sender-share and --receiver-share: together more than 1, "
+                                 "expected parts of one alpha");
+    }
+    return static_cast<int>(ranks);
+}
+
 int run(const Options& options) {
-    const int ranks = options.nodes * options.ranks_per_node;
+    const int ranks = ranks_of(options);
     bench::PatternOptions pattern_options;
     pattern_options.fixed_sizes = options.has_fixed_sizes;
     pattern_options.periodic = options.is_periodic;
