@@ -29,8 +29,9 @@ struct Rank {
     sg::SemaphorePtr bell;
     Wait wait = Wait::none;
     bool is_called = false; ///< the bell has been rung, and not yet been heard
-    int told = 0;           ///< what it has been told, how far that is to go on
-    int news = farthest;    ///< what it has to tell
+    int told = 0;        ///< what it has been told since it last looked, how far that is to go on
+    double told_at = 0;  ///< when it can see that
+    int news = farthest; ///< what it has to tell
     double patience = shortest_patience;
     double debt = 0;
     double last_wait = 0; ///< when that was over
@@ -68,9 +69,10 @@ void tell_node(Rank& mine) {
     const int news = std::exchange(mine.news, 0);
     for (const int other : state->nodes[static_cast<size_t>(mine.node)]) {
         Rank& theirs = state->ranks[static_cast<size_t>(other)];
-        if (&theirs == &mine || theirs.wait != Wait::looks) { continue; }
+        if (&theirs == &mine) { continue; }
+        if (theirs.told == 0) { theirs.told_at = sg::Engine::get_clock() + state->costs.flag; }
         theirs.told = std::max(theirs.told, news);
-        call(theirs);
+        if (theirs.wait == Wait::looks) { call(theirs); }
     }
 }
 
@@ -80,11 +82,22 @@ bool pay(Rank& mine) {
     return true;
 }
 
-/// When the next message comes that it has not looked for yet; infinite: none is under way.
-double next_arrival(Rank& mine) {
+/// Forgets messages that have come. True: some have since this rank last waited.
+bool take_arrivals(Rank& mine) {
     const double clock = sg::Engine::get_clock();
-    while (!mine.arrivals.empty() && mine.arrivals.top() + moment <= clock) { mine.arrivals.pop(); }
-    return mine.arrivals.empty() ? std::numeric_limits<double>::infinity() : mine.arrivals.top();
+    bool has_new = false;
+    for (; !mine.arrivals.empty() && mine.arrivals.top() + moment <= clock; mine.arrivals.pop()) {
+        has_new |= mine.arrivals.top() + moment > mine.last_wait;
+    }
+    return has_new;
+}
+
+/// When it has something to look for again; infinite: nothing is under way, and nobody has told it
+/// anything.
+double next_look(const Rank& mine) {
+    double next = std::numeric_limits<double>::infinity();
+    if (!mine.arrivals.empty()) { next = mine.arrivals.top() + moment; }
+    return mine.told > 0 ? std::min(next, mine.told_at) : next;
 }
 
 /// Time that has passed otherwise has passed in MPI: it may have done anything there.
@@ -138,10 +151,9 @@ void arrives(int rank, double time) {
 
 void wait_for_arrivals() {
     Rank& mine = own();
-    double last = next_arrival(mine);
-    if (mine.arrivals.empty()) { return; }
+    double last = 0;
     for (; !mine.arrivals.empty(); mine.arrivals.pop()) { last = mine.arrivals.top(); }
-    sg::this_actor::sleep_until(last + moment);
+    if (last + moment > sg::Engine::get_clock()) { sg::this_actor::sleep_until(last + moment); }
 }
 
 void note_progress() { own().news = farthest; }
@@ -157,24 +169,21 @@ void before_call() {
 void pause() {
     Rank& mine = own();
     note_time(mine);
-    if (pay(mine)) { return end_wait(mine); } // and look again
+    pay(mine);
     tell_node(mine);
-    const double give_up = sg::Engine::get_clock() + mine.patience;
-    while (true) {
-        const double arrival = next_arrival(mine) + moment;
-        const bool is_called = wait(mine, Wait::looks, std::min(arrival, give_up));
-        if (const int told = std::exchange(mine.told, 0)) {
-            sg::this_actor::sleep_for(state->costs.flag);
-            mine.news = std::max(mine.news, told - 1);
-            break;
-        }
-        if (is_called) { continue; } // another message is under way
-        if (arrival <= give_up) { mine.news = farthest; }
-        break;
+    const double begin = sg::Engine::get_clock();
+    const double give_up = begin + mine.patience;
+    bool has_news = take_arrivals(mine);
+    while (!has_news && sg::Engine::get_clock() < std::min(give_up, next_look(mine))) {
+        wait(mine, Wait::looks, std::min(give_up, next_look(mine)));
+        has_news = take_arrivals(mine);
     }
-    const bool has_waited_in_vain = sg::Engine::get_clock() >= give_up;
-    mine.patience =
-        has_waited_in_vain ? std::min(2 * mine.patience, longest_patience) : shortest_patience;
+    if (has_news) { mine.news = farthest; }
+    if (mine.told > 0 && sg::Engine::get_clock() >= mine.told_at) {
+        mine.news = std::max(mine.news, std::exchange(mine.told, 0) - 1);
+        has_news = true;
+    }
+    mine.patience = has_news ? shortest_patience : std::min(2 * mine.patience, longest_patience);
     end_wait(mine);
 }
 
