@@ -61,7 +61,10 @@ class Job {
 
 void Job::call(Exchange& exchange, size_t number, bool is_first_rank) {
     line_->wait();
-    if (is_first_rank) { platform_.reset_traffic(); }
+    if (is_first_rank) {
+        platform_.reset_traffic();
+        virtual_time::begin_call();
+    }
     const double start = sg::Engine::get_clock();
     exchange.run();
     slowest_[number] = std::max(slowest_[number], sg::Engine::get_clock() - start);
@@ -135,7 +138,8 @@ JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings) {
     const std::vector<int> nodes = platform.nodes();
     set_nodes(nodes.data());
     const Costs costs = tuning::costs_of(settings.table, 1);
-    virtual_time::open(nodes, {costs.flag, costs.copy_per_byte});
+    constexpr double many = 1e5; // messages one after the other, more than any exchange has
+    virtual_time::open(nodes, {costs.flag, costs.copy_per_byte, many * costs.eager().latency});
     if (const char* const missing = load_mpi(find_function)) {
         throw std::logic_error(std::string("no ") + missing);
     }

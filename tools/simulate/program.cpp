@@ -6,6 +6,7 @@
 #include "tools/bench/pattern.hpp"
 #include "tools/simulate/job.hpp"
 #include "tools/simulate/options.hpp"
+#include "tools/simulate/virtual_time.hpp"
 #include "tuning/table_file.hpp"
 #include "tuning/text_file.hpp"
 
@@ -125,6 +126,9 @@ ordered_json end(const Running& running) {
     while (waitpid(running.process, &status, 0) < 0 && errno == EINTR) {}
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty()) {
         return ordered_json::parse(text);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == virtual_time::waits_for_ever) {
+        return {{"failure", "ranks wait for what does not come"}};
     }
     return {{"failure", WIFSIGNALED(status) ? std::string("ended by ") + strsignal(WTERMSIG(status))
                                             : "ended without a result"}};

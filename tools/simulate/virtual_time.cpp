@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 #include <simgrid/s4u.hpp>
+#include <unistd.h>
 #include <unordered_map>
 
 namespace nodeaware::simulation::virtual_time {
@@ -43,6 +44,7 @@ struct State {
     std::vector<Rank> ranks;
     std::vector<std::vector<int>> nodes;
     std::unordered_map<long, int> rank_of; ///< of actors
+    double call_began = 0;
 };
 State* state = nullptr;
 
@@ -110,7 +112,7 @@ void end_wait(Rank& mine) { mine.last_wait = sg::Engine::get_clock(); }
 } // namespace
 
 void open(const std::vector<int>& node_of, const Costs& costs) {
-    state = new State{costs, std::vector<Rank>(node_of.size()), {}, {}};
+    state = new State{costs, std::vector<Rank>(node_of.size()), {}, {}, 0};
     for (size_t i = 0; i < node_of.size(); ++i) {
         Rank& made = state->ranks[i];
         made.node = node_of[i];
@@ -120,6 +122,8 @@ void open(const std::vector<int>& node_of, const Costs& costs) {
         state->nodes[node].push_back(static_cast<int>(i));
     }
 }
+
+void begin_call() { state->call_began = sg::Engine::get_clock(); }
 
 void begin_rank(int rank) { state->rank_of[sg::this_actor::get_pid()] = rank; }
 
@@ -172,6 +176,7 @@ void pause() {
     pay(mine);
     tell_node(mine);
     const double begin = sg::Engine::get_clock();
+    if (begin > state->call_began + state->costs.hopeless) { _exit(waits_for_ever); }
     const double give_up = begin + mine.patience;
     bool has_news = take_arrivals(mine);
     while (!has_news && sg::Engine::get_clock() < std::min(give_up, next_look(mine))) {

@@ -13,6 +13,7 @@ namespace nodeaware::simulation::virtual_time {
 struct Costs {
     double flag = 0;          ///< seconds from raising a flag until another rank has seen it
     double copy_per_byte = 0; ///< of memory, to or from what the ranks of a node share
+    double hopeless = 0;      ///< who looks so long after the last begin_call() looks in vain
 };
 
 /// Before any rank runs. `node_of`: of each rank.
@@ -21,6 +22,11 @@ void open(const std::vector<int>& node_of, const Costs& costs);
 void begin_rank(int rank);
 /// Of the context that runs, or -1.
 int rank();
+
+/// The ranks begin another call.
+void begin_call();
+/// The exit status of the process where a rank waits for what does not come.
+inline constexpr int waits_for_ever = 9;
 
 /// Seconds since the simulation began; ranks are a little ahead by what they have been charged for.
 double now();
