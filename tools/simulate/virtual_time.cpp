@@ -59,9 +59,9 @@ void call(Rank& other) {
 /// Until somebody calls, or that time. False: nobody has.
 bool wait(Rank& mine, Wait how, double until) {
     mine.wait = how;
-    const bool is_late = mine.bell->acquire_timeout(std::max(0.0, until - sg::Engine::get_clock()));
+    mine.bell->acquire_timeout(std::max(shortest_sleep, until - sg::Engine::get_clock()));
     mine.wait = Wait::none;
-    if (is_late && mine.is_called) { mine.bell->acquire(); } // both at the same time
+    while (mine.bell->get_capacity() > 0) { mine.bell->acquire(); } // called when it was late
     return std::exchange(mine.is_called, false);
 }
 
