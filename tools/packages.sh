@@ -21,6 +21,9 @@ packages_apps=(
     python3-petsc4py python3-mpi4py
 )
 
+# For jobs in virtual time (nodeaware simulate, the preset smpi).
+packages_simulate=(libsimgrid-dev)
+
 # A browser that opens the page of `nodeaware analyze --html`.
 packages_browser=(chromium)
 

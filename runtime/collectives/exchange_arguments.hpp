@@ -4,6 +4,8 @@
 #include "runtime/collectives/blocks.hpp"
 #include "runtime/communicators/communicator.hpp"
 
+#include <type_traits>
+
 namespace nodeaware {
 
 /// What the application passes to an exchange.
@@ -25,23 +27,26 @@ namespace exchange_arguments {
 
 /// The handle of this MPI: a pointer, or a number that is kept in one.
 template <class Native, class Foreign> Native native_handle(Foreign handle) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<Native>(handle);
-#else
-    return static_cast<Native>(reinterpret_cast<intptr_t>(handle));
-#endif
+    if constexpr (std::is_pointer_v<Native>) {
+        return reinterpret_cast<Native>(handle);
+    } else {
+        return static_cast<Native>(reinterpret_cast<intptr_t>(handle));
+    }
 }
 inline MPI_Comm native(abi::MPI_Comm comm) { return native_handle<MPI_Comm>(comm); }
 inline MPI_Info native(abi::MPI_Info info) { return native_handle<MPI_Info>(info); }
 inline MPI_Datatype native(abi::MPI_Datatype type) { return native_handle<MPI_Datatype>(type); }
 inline MPI_Op native(abi::MPI_Op op) { return native_handle<MPI_Op>(op); }
 
+template <class Foreign, class Native> Foreign foreign_handle(Native handle) {
+    if constexpr (std::is_pointer_v<Native>) {
+        return reinterpret_cast<Foreign>(handle);
+    } else {
+        return reinterpret_cast<Foreign>(static_cast<intptr_t>(handle)); // NOLINT
+    }
+}
 inline abi::MPI_Datatype foreign(MPI_Datatype type) {
-#ifdef OPEN_MPI
-    return reinterpret_cast<abi::MPI_Datatype>(type);
-#else
-    return reinterpret_cast<abi::MPI_Datatype>(static_cast<intptr_t>(type));
-#endif
+    return foreign_handle<abi::MPI_Datatype>(type);
 }
 
 inline const MPI_Datatype* native(const abi::MPI_Datatype* types) {

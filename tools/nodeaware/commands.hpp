@@ -16,6 +16,7 @@ void add_calibrate_command(CLI::App& app);
 void add_analyze_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_place_command(CLI::App& app);
+void add_simulate_command(CLI::App& app);
 /// Hidden; `app` has to outlive the parsing.
 void add_documentation_command(CLI::App& app);
 /// `command_line` is somebody else's, what stands behind "--"; it is read when the command is run.

@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
     nodeaware::tool::add_analyze_command(app);
     nodeaware::tool::add_export_command(app);
     nodeaware::tool::add_place_command(app);
+    nodeaware::tool::add_simulate_command(app);
     std::vector<std::string> command_line;
     nodeaware::tool::add_run_command(app, command_line);
     nodeaware::tool::add_doctor_command(app, command_line);

@@ -59,7 +59,7 @@ void add_ends_of_command(Roff& page) {
     page.item("1",
               "`analyze`, `export`, `replay`: part of a trace could not be read, or replayed "
               "data were wrong; what is printed says so. `doctor`: something is wrong with the "
-              "job.");
+              "job. `simulate`: a job has failed, or its data were wrong.");
     page.item("2", "An error, said on stderr.");
     page.item("100 and above", "The command line is wrong; stderr says what was expected.");
     page.paragraph("`run` has the exit status of the command that it runs, if it can run it.");
