@@ -6,9 +6,9 @@
 #include "program.hpp"
 #include "text_table.hpp"
 #include "tools/bench/sptrsv/measure.hpp"
+#include "value_hash.hpp"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <exception>
 #include <sstream>
@@ -117,12 +117,6 @@ std::vector<Case> cases_of(const Options& options, int ranks) {
         }
     }
     return cases;
-}
-
-std::string hash_text(std::uint64_t hash) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%016" PRIx64, hash);
-    return buffer;
 }
 
 std::string residual_text(const Result& result) {

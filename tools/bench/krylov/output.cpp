@@ -1,8 +1,8 @@
 #include "output.hpp"
 
 #include "tools/bench/json_file.hpp"
+#include "tools/bench/value_hash.hpp"
 
-#include <cinttypes>
 #include <cstdio>
 
 namespace bench::krylov {
@@ -14,12 +14,6 @@ std::string residual_text(const Result& result) {
     if (!result.solved) return none;
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, "%.3e", result.solved->residual);
-    return buffer;
-}
-
-std::string hash_text(const SolverFigures& solved) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%016" PRIx64, solved.solution);
     return buffer;
 }
 
@@ -78,7 +72,7 @@ nlohmann::ordered_json to_json(const Result& result) {
     if (result.solved) {
         json["converged"] = result.solved->is_converged;
         json["relative_residual"] = result.solved->residual;
-        json["solution_hash"] = hash_text(*result.solved);
+        json["solution_hash"] = hash_text(result.solved->solution);
     }
     json["wrong"] = result.is_wrong;
     return json;

@@ -4,9 +4,9 @@
 #include "halo_exchange.hpp"
 #include "mpi_reductions.hpp"
 #include "timing.hpp"
+#include "tools/bench/value_hash.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <memory>
 
@@ -66,16 +66,10 @@ Vector right_hand_side(const Settings& settings, MPI_Comm comm) {
     return b;
 }
 
-// FNV-1a of whole values, so that two runs can be compared bit by bit.
 std::uint64_t hash_of(const Vector& x, MPI_Comm comm) {
     int rank = 0;
     check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-    constexpr std::uint64_t prime = 0x100000001b3;
-    std::uint64_t hash = (0xcbf29ce484222325 ^ static_cast<std::uint64_t>(rank)) * prime;
-    for (const double value : x) {
-        hash = (hash ^ std::bit_cast<std::uint64_t>(value)) * prime;
-        hash ^= hash >> 32;
-    }
+    std::uint64_t hash = value_hash(x, static_cast<std::uint64_t>(rank));
     check(MPI_Allreduce(MPI_IN_PLACE, &hash, 1, MPI_UINT64_T, MPI_BXOR, comm), "MPI_Allreduce");
     return hash;
 }

@@ -1,23 +1,12 @@
 #include "measure.hpp"
 
 #include "tools/bench/krylov/timing.hpp"
+#include "tools/bench/value_hash.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 namespace bench::sptrsv {
 namespace {
-
-// FNV-1a of whole values, so that two runs can be compared bit by bit.
-std::uint64_t hash_of(const std::vector<double>& x) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (const double value : x) {
-        hash = (hash ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
 
 MessageCounts sum_of(const MessageCounts& mine, MPI_Comm comm) {
     MessageCounts sum;
@@ -79,7 +68,7 @@ Result measure(const Case& of, const Problem& problem, const Settings& settings,
         const double residual = relative_residual(problem, x);
         result.is_wrong |= !(residual <= settings.tolerance); // also where it is no number
         result.residual = std::max(result.residual, residual);
-        result.solution = hash_of(x);
+        result.solution = value_hash(x);
     }
     result.sent = sum_of(solver.sent(), comm);
     result.is_wrong |= result.sent.all != result.computed.all ||
