@@ -64,7 +64,9 @@ uint64_t loaded_bytes(const File& library) {
     return end;
 }
 
-/// The loader takes what is in one file for one library: each core has a file, which is removed
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+/// The loader takes what is in one file for one library: each core has a file, which loses its name
 /// once it is loaded.
 class Copy {
   public:
@@ -89,6 +91,18 @@ class Copy {
     Copy& operator=(const Copy&) = delete;
     const std::string& path() const { return path_; }
 
+    /// Of a file that is gone a later one gets the number, by which the loader would take the next
+    /// core for this one. So the file stays, empty, as long as the process, for a page of it is
+    /// mapped: that needs no descriptor, and nobody has to clean up.
+    void keep_number() const {
+        const File file(path_, O_RDWR);
+        if (ftruncate(file.descriptor(), 0) != 0 ||
+            mmap(nullptr, page_size(), PROT_NONE, MAP_PRIVATE, file.descriptor(), 0) ==
+                MAP_FAILED) {
+            fail(path_);
+        }
+    }
+
   private:
     std::string path_;
 };
@@ -107,7 +121,7 @@ struct Pages {
 };
 
 Pages pages_of(const dl_phdr_info& info, const ElfW(Phdr) & part) {
-    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const uintptr_t page = page_size();
     const uintptr_t begin = (info.dlpi_addr + part.p_vaddr) / page * page;
     const uintptr_t end = (info.dlpi_addr + part.p_vaddr + part.p_filesz + page - 1) / page * page;
     return {reinterpret_cast<void*>(begin), end - begin,
@@ -132,7 +146,7 @@ bool detach(const Pages& pages) {
     return true;
 }
 
-/// So the file of the copy takes no memory once its name is gone.
+/// So nothing of the file of the copy is needed any more, and it takes no memory.
 int share_segments(dl_phdr_info* info, size_t /*size*/, void* data) {
     auto& sharing = *static_cast<Sharing*>(data);
     if (info->dlpi_addr != sharing.base) { return 0; }
@@ -147,9 +161,12 @@ int share_segments(dl_phdr_info* info, size_t /*size*/, void* data) {
     return 1;
 }
 
-void share_code(void* library, const std::string& file) {
+void share_code(void* library, const Copy& copy, const std::string& file) {
     link_map* map = nullptr;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) { throw std::runtime_error(dlerror()); }
+    if (copy.path() != map->l_name) {
+        throw std::runtime_error(copy.path() + ": the loader takes it for " + map->l_name);
+    }
     const File original(file, O_RDONLY);
     Sharing sharing{map->l_addr, original.descriptor()};
     dl_iterate_phdr(share_segments, &sharing);
@@ -163,7 +180,8 @@ LoadedCore load_core(const std::string& file) {
     LoadedCore loaded;
     loaded.library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (loaded.library == nullptr) { throw std::runtime_error(dlerror()); }
-    share_code(loaded.library, file);
+    share_code(loaded.library, copy, file);
+    copy.keep_number();
     const auto entry =
         reinterpret_cast<abi::CoreEntry>(dlsym(loaded.library, abi::core_entry_name));
     loaded.core = entry == nullptr ? nullptr : entry(find_function);
