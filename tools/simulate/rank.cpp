@@ -125,6 +125,12 @@ void Rank::barrier() {
     });
 }
 
+void Rank::go_away() {
+    virtual_time::note_progress();
+    if (core_ != nullptr && is_any(core_->pending_work)) { core_->before_blocking(); }
+    virtual_time::before_call();
+}
+
 void* Rank::own_function(const char* name) const {
     return core_ == nullptr ? nullptr : dlsym(loaded_.library, name);
 }

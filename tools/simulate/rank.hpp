@@ -29,6 +29,9 @@ class Rank {
     void irecv(void* memory, int bytes, int peer, int tag, MPI_Request* request);
     void waitall(std::vector<MPI_Request>& requests);
     void barrier();
+    /// Before this rank waits outside of MPI: what it has sent leaves the library, as before a call
+    /// that blocks. It stays there otherwise while all ranks of its node are away.
+    void go_away();
 
     bool has_core() const { return core_ != nullptr; }
     /// A function of nodeaware.h by its name; nullptr without a core.
