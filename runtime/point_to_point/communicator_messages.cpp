@@ -212,16 +212,17 @@ double CommunicatorMessages::native_seconds() const {
 }
 
 /// Programs that are driven by messages have receives with wildcards in MPI most of the time, so
-/// that most is declined, by two messages each time that are in the way of theirs: this rank asks
-/// for no more of these than a few, and a hundredth of what it sends.
+/// that most is declined, by two messages each time that are in the way of theirs. So this rank
+/// asks a few at first, as many more as have accepted, and beside these for no more than a
+/// hundredth of what it sends. What is not answered yet may be declined, too.
 bool CommunicatorMessages::may_be_declined() const {
     constexpr uint64_t few = 4;
     constexpr uint64_t messages_each = 2;
     const BatchEngine::Counts& counts = engine_->counts();
-    const uint64_t in_vain = counts.declined + counts.given_up;
+    const uint64_t in_vain = counts.proposed - counts.handed_over;
     const uint64_t free = counts.handed_over + few;
-    return is_asked_for() || in_vain <= free ||
-           messages_each * (in_vain - free) <= sent_elsewhere_ / 100;
+    return is_asked_for() || in_vain < free ||
+           messages_each * (in_vain - free) < sent_elsewhere_ / 100;
 }
 
 /// Again and again what was declined, for that may be for a moment. Not before what would have been

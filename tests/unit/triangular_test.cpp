@@ -7,13 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
 #include <stdexcept>
 
-namespace bench::sptrsv {
+namespace triangular {
 namespace {
 
 Graph random_graph(std::mt19937& random, int vertices, int edges) {
@@ -132,6 +133,9 @@ TEST(Dissection, KnowsTheEliminationTree) {
         for (std::size_t column = 0; column < below.size(); ++column) {
             EXPECT_EQ(parents[column], below[column].empty() ? -1 : *below[column].begin());
         }
+        const auto all = static_cast<std::int64_t>(entries(below) + below.size());
+        EXPECT_EQ(count_factor(graph, order, all), all);
+        EXPECT_GT(count_factor(graph, order, all - 1), all - 1);
         const std::vector<int> places = postorder(parents);
         ASSERT_TRUE(is_permutation_of_all(places));
         std::vector<int> position(places.size());
@@ -278,32 +282,60 @@ TEST(Distribution, HasTheUsualGrids) {
     EXPECT_EQ(texts(16), (std::vector<std::string>{"16x1", "4x4", "1x16"}));
 }
 
+// L L^T below the diagonal: its values, without places that only filled in.
+std::vector<double> products(const LowerFactor& factor) {
+    std::map<std::pair<int, int>, double> sums;
+    for (int column = 0; column < factor.size; ++column) {
+        for (int i = factor.begin[at(column)]; i < factor.begin[at(column) + 1]; ++i) {
+            for (int j = factor.begin[at(column)]; j < i; ++j) {
+                sums[{factor.rows[at(i)], factor.rows[at(j)]}] +=
+                    factor.values[at(i)] * factor.values[at(j)];
+            }
+        }
+    }
+    std::vector<double> values;
+    for (const auto& [place, value] : sums) {
+        if (std::abs(value) > 1e-9) { values.push_back(value); }
+    }
+    std::sort(values.begin(), values.end());
+    return values;
+}
+
 TEST(Factor, IsOfTheSymmetricPart) {
     if (!has_factorization()) GTEST_SKIP() << "built without Eigen";
     std::mt19937 random(13);
     for (int i = 0; i < 20; ++i) {
-        Matrix matrix;
+        bench::Matrix matrix;
         matrix.rows = matrix.columns = 40;
         matrix.has_values = i % 2 == 0;
+        std::map<std::pair<int, int>, double> expected; // of (A + A^T) / 2 below the diagonal
         for (int entry = 0; entry < 150; ++entry) {
-            matrix.entries.push_back({static_cast<std::int64_t>(random() % 40),
-                                      static_cast<std::int64_t>(random() % 40),
-                                      static_cast<double>(random() % 10)});
+            const auto row = static_cast<int>(random() % 40);
+            const auto column = static_cast<int>(random() % 40);
+            const auto value = static_cast<double>(random() % 10 + 1);
+            matrix.entries.push_back({row, column, value});
+            if (row != column) {
+                expected[{std::max(row, column), std::min(row, column)}] +=
+                    (matrix.has_values ? value : -1) / 2;
+            }
         }
+        std::vector<double> values;
+        for (const auto& [place, value] : expected) values.push_back(value);
+        std::sort(values.begin(), values.end());
         const LowerFactor factor = cholesky(matrix, "a matrix");
-        ASSERT_EQ(factor.size, 40);
+        const std::vector<double> found = products(factor);
+        ASSERT_EQ(found.size(), values.size());
+        for (std::size_t j = 0; j < values.size(); ++j) EXPECT_NEAR(found[j], values[j], 1e-9);
         for (int column = 0; column < factor.size; ++column) {
             const int first = factor.begin[at(column)];
             EXPECT_EQ(factor.rows[at(first)], column);
             EXPECT_GT(factor.values[at(first)], 0);
-            EXPECT_TRUE(std::is_sorted(factor.rows.begin() + first,
-                                       factor.rows.begin() + factor.begin[at(column) + 1]));
         }
     }
 }
 
 TEST(Factor, NamesWhatIsWrong) {
-    Matrix matrix;
+    bench::Matrix matrix;
     matrix.rows = 2;
     matrix.columns = 3;
     EXPECT_THROW(cholesky(matrix, "two.mtx"), std::invalid_argument);
@@ -343,4 +375,4 @@ TEST(Factor, TimesItsTransposeIsTheMatrix) {
 }
 
 } // namespace
-} // namespace bench::sptrsv
+} // namespace triangular

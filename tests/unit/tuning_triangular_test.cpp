@@ -11,7 +11,7 @@
 namespace nodeaware::tuning {
 namespace {
 
-using namespace bench::sptrsv;
+using namespace triangular;
 
 /// All places of the triangle, in supernodes of one column.
 Supernodes dense(int size) {

@@ -55,4 +55,13 @@ int run_program(int argc, char** argv, CLI::App& app, const std::function<int(MP
     return status;
 }
 
+int program_status(const std::function<int()>& body) {
+    try {
+        return body();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return exit_bad_input;
+    }
+}
+
 } // namespace bench

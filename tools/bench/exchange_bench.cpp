@@ -11,7 +11,6 @@
 #include "report.hpp"
 
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -353,15 +352,14 @@ int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm world) {
 
 } // namespace
 
-int main(int argc, char** argv) try {
-    CLI::App app("Times MPI exchanges, rerouted (MPI_X) and native (PMPI_X) side by side",
-                 "exchange_bench");
-    Options options;
-    Memory memory;
-    add_options(app, options);
-    return run_program(argc, argv, app,
-                       [&](MPI_Comm control) { return run(options, memory, app, control); });
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
-    return bench::exit_bad_input;
+int main(int argc, char** argv) {
+    return bench::program_status([&] {
+        CLI::App app("Times MPI exchanges, rerouted (MPI_X) and native (PMPI_X) side by side",
+                     "exchange_bench");
+        Options options;
+        Memory memory;
+        add_options(app, options);
+        return run_program(argc, argv, app,
+                           [&](MPI_Comm control) { return run(options, memory, app, control); });
+    });
 }

@@ -8,7 +8,6 @@
 #include "tools/bench/krylov/output.hpp"
 
 #include <cstdio>
-#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -152,12 +151,11 @@ int run(Options& options, MPI_Comm world) {
 
 } // namespace
 
-int main(int argc, char** argv) try {
-    CLI::App app("Times sums, halo exchanges and conjugate gradients", "krylov_bench");
-    Options options;
-    add_options(app, options);
-    return run_program(argc, argv, app, [&](MPI_Comm comm) { return run(options, comm); });
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
-    return bench::exit_bad_input;
+int main(int argc, char** argv) {
+    return bench::program_status([&] {
+        CLI::App app("Times sums, halo exchanges and conjugate gradients", "krylov_bench");
+        Options options;
+        add_options(app, options);
+        return run_program(argc, argv, app, [&](MPI_Comm comm) { return run(options, comm); });
+    });
 }

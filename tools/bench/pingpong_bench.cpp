@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -204,28 +203,30 @@ int run(Options& options, MPI_Comm control) {
 
 } // namespace
 
-int main(int argc, char** argv) try {
-    CLI::App app("One-way time of messages between rank 0 and a partner", "pingpong_bench");
-    Options options;
-    app.add_option("--partner", options.partner, "The other rank (default: the last)");
-    app.add_option("--bytes", options.bytes, "Message sizes")
-        ->delimiter(',')
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app.add_option("--iterations", options.iterations, "Round trips per repeat and form")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_option("--warmup", options.warmup, "Round trips of each form before the first repeat")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app.add_option("--repeats", options.repeats, "Repeats, over which median, min, max are taken")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_flag("--nonblocking", options.nonblocking,
-                 "Both send at once: MPI_Irecv, MPI_Isend, MPI_Waitall; the time of all three");
-    app.add_option("--json", options.json, "Write everything to this file");
-    return run_program(argc, argv, app, [&](MPI_Comm control) { return run(options, control); });
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
-    return bench::exit_bad_input;
+int main(int argc, char** argv) {
+    return bench::program_status([&] {
+        CLI::App app("One-way time of messages between rank 0 and a partner", "pingpong_bench");
+        Options options;
+        app.add_option("--partner", options.partner, "The other rank (default: the last)");
+        app.add_option("--bytes", options.bytes, "Message sizes")
+            ->delimiter(',')
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+        app.add_option("--iterations", options.iterations, "Round trips per repeat and form")
+            ->check(CLI::PositiveNumber)
+            ->capture_default_str();
+        app.add_option("--warmup", options.warmup,
+                       "Round trips of each form before the first repeat")
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+        app.add_option("--repeats", options.repeats,
+                       "Repeats, over which median, min, max are taken")
+            ->check(CLI::PositiveNumber)
+            ->capture_default_str();
+        app.add_flag("--nonblocking", options.nonblocking,
+                     "Both send at once: MPI_Irecv, MPI_Isend, MPI_Waitall; the time of all three");
+        app.add_option("--json", options.json, "Write everything to this file");
+        return run_program(argc, argv, app,
+                           [&](MPI_Comm control) { return run(options, control); });
+    });
 }

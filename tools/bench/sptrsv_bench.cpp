@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -209,12 +208,11 @@ int run(Options& options, MPI_Comm comm) {
 
 } // namespace
 
-int main(int argc, char** argv) try {
-    CLI::App app("Times sparse triangular solves that are driven by messages", "sptrsv_bench");
-    Options options;
-    add_options(app, options);
-    return run_program(argc, argv, app, [&](MPI_Comm comm) { return run(options, comm); });
-} catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what()); // only before MPI_Init
-    return bench::exit_bad_input;
+int main(int argc, char** argv) {
+    return bench::program_status([&] {
+        CLI::App app("Times sparse triangular solves that are driven by messages", "sptrsv_bench");
+        Options options;
+        add_options(app, options);
+        return run_program(argc, argv, app, [&](MPI_Comm comm) { return run(options, comm); });
+    });
 }

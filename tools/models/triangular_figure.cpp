@@ -10,7 +10,7 @@ namespace nodeaware::tuning {
 
 namespace {
 
-using namespace bench::sptrsv;
+using namespace triangular;
 
 constexpr int most_processes = 4096;
 

@@ -12,11 +12,11 @@ namespace nodeaware::tuning {
 inline constexpr const char* triangular_kernel = "sptrsv";
 
 struct TriangularInput {
-    bench::sptrsv::LowerFactor factor;
+    triangular::LowerFactor factor;
     std::string name;           ///< of the matrix
     int processes_per_node = 0; ///< 0: the table's
     int nodes = 0;              ///< at most; 0: 16, figures have as many as [S]
-    bench::sptrsv::TreeKind tree = bench::sptrsv::TreeKind::binary;
+    triangular::TreeKind tree = triangular::TreeKind::binary;
 };
 
 /// 5 and 7; 0 is none of [S].

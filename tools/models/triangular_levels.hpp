@@ -38,7 +38,7 @@ struct LevelTimes {
 };
 
 /// GPUs fill nodes one after the other.
-LevelTimes solve_by_levels(const bench::sptrsv::Supernodes& supernodes,
-                           const bench::sptrsv::ProcessGrid& grid, const SolvingGpus& gpus);
+LevelTimes solve_by_levels(const triangular::Supernodes& supernodes,
+                           const triangular::ProcessGrid& grid, const SolvingGpus& gpus);
 
 } // namespace nodeaware::tuning

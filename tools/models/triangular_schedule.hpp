@@ -21,8 +21,8 @@ struct TriangularCosts {
 };
 
 /// Seconds of a solve. Throws TableError where the table has no paths between hosts.
-double scheduled_solve(const bench::sptrsv::Supernodes& supernodes,
-                       const bench::sptrsv::Distribution& distribution, const Topology& topology,
+double scheduled_solve(const triangular::Supernodes& supernodes,
+                       const triangular::Distribution& distribution, const Topology& topology,
                        const TriangularCosts& costs);
 
 } // namespace nodeaware::tuning

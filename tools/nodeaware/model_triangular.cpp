@@ -10,7 +10,7 @@ namespace nodeaware::tool {
 
 namespace {
 
-using bench::sptrsv::TreeKind;
+using triangular::TreeKind;
 using tuning::triangular_kernel;
 
 const std::map<std::string, TreeKind> trees = {
@@ -68,7 +68,7 @@ void check_triangular_options(const CLI::App& command, const std::string& kernel
 
 tuning::CurveTable triangular_curves_of(const tuning::ModelTable& table, int figure,
                                         const TriangularArguments& arguments) {
-    using namespace bench::sptrsv;
+    using namespace triangular;
     tuning::TriangularInput input;
     input.processes_per_node = arguments.processes_per_node;
     input.nodes = arguments.nodes;

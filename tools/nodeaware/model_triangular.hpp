@@ -12,7 +12,7 @@ namespace nodeaware::tool {
 struct TriangularArguments {
     std::string matrix; ///< a file
     std::string grid;   ///< XxYxZ
-    bench::sptrsv::TreeKind tree = bench::sptrsv::TreeKind::binary;
+    triangular::TreeKind tree = triangular::TreeKind::binary;
     int processes_per_node = 0; ///< 0: the table's
     int nodes = 0;              ///< 0: not given
 };

@@ -180,6 +180,7 @@ class OwnSparse : public Exchange {
     }
     void deliver() override {
         std::vector<bench::Arrived> arrived;
+        arrived.reserve(static_cast<size_t>(messages_));
         for (int i = 0; i < messages_; ++i) {
             arrived.push_back({sources_[i], received_counts_[i],
                                static_cast<const unsigned char*>(data_) + received_places_[i]});

@@ -129,6 +129,7 @@ JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings) {
                                       "--cfg=smpi/barrier:ompi_bruck",
                                       "--cfg=smpi/bcast:binomial_tree"};
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) { arguments.push_back(word.data()); }
     int count = static_cast<int>(arguments.size());
     arguments.push_back(nullptr);

@@ -14,6 +14,7 @@
 
 namespace virtual_time = nodeaware::simulation::virtual_time;
 
+// NOLINTBEGIN(readability-identifier-naming): names that --wrap of the linker gives.
 #define FOR_CORES extern "C" __attribute__((visibility("default")))
 
 FOR_CORES int __wrap_clock_gettime(clockid_t /*clock*/, timespec* time) {
@@ -69,3 +70,5 @@ FOR_CORES void* __wrap_memmove(void* to, const void* from, size_t bytes) {
 /// The driver of devices, which the simulated machine has none of. The loader takes long to find
 /// out that a file is not there where thousands of cores are loaded.
 FOR_CORES void* __wrap_dlopen(const char* /*file*/, int /*flags*/) { return nullptr; }
+
+// NOLINTEND(readability-identifier-naming)

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace bench::sptrsv {
+namespace triangular {
 namespace {
 
 // Below that a part is not worth a separator: its columns end in one or two supernodes.
@@ -133,13 +133,18 @@ class Dissection {
     int part_number_ = 1;
 };
 
+std::vector<int> places_in(const std::vector<int>& order) {
+    std::vector<int> place(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) place[at(order[i])] = static_cast<int>(i);
+    return place;
+}
+
 } // namespace
 
 std::vector<int> nested_dissection(const Graph& graph) { return Dissection(graph).run(); }
 
 std::vector<int> elimination_tree(const Graph& graph, const std::vector<int>& order) {
-    std::vector<int> place(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) place[at(order[i])] = static_cast<int>(i);
+    const std::vector<int> place = places_in(order);
     std::vector<int> parents(order.size(), -1);
     std::vector<int> ancestors(order.size(), -1); // as far up as known, so that paths are short
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -153,6 +158,25 @@ std::vector<int> elimination_tree(const Graph& graph, const std::vector<int>& or
         }
     }
     return parents;
+}
+
+// A row has entries on the paths of the tree from those that it has in the matrix up to itself.
+std::int64_t count_factor(const Graph& graph, const std::vector<int>& order, std::int64_t most) {
+    const std::vector<int> place = places_in(order);
+    const std::vector<int> parents = elimination_tree(graph, order);
+    std::vector<int> seen_by(order.size(), -1); // the last row whose path went there
+    auto entries = static_cast<std::int64_t>(order.size());
+    for (std::size_t i = 0; i < order.size() && entries <= most; ++i) {
+        const int row = static_cast<int>(i);
+        for (const int neighbour : graph[at(order[i])]) {
+            for (int j = place[at(neighbour)]; j < row && j >= 0 && seen_by[at(j)] != row;
+                 j = parents[at(j)]) {
+                seen_by[at(j)] = row;
+                ++entries;
+            }
+        }
+    }
+    return entries;
 }
 
 std::vector<int> postorder(const std::vector<int>& parents) {
@@ -173,4 +197,4 @@ std::vector<int> postorder(const std::vector<int>& parents) {
     return order;
 }
 
-} // namespace bench::sptrsv
+} // namespace triangular

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace bench::sptrsv {
+namespace triangular {
 namespace {
 
 // Each but the first hangs on the one at half its place.
@@ -111,4 +111,4 @@ MessageCounts count_messages(const Distribution& distribution,
     return counts;
 }
 
-} // namespace bench::sptrsv
+} // namespace triangular

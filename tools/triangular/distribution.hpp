@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace bench::sptrsv {
+namespace triangular {
 
 // Block cyclic: L(I, K) is of the rank in row I mod `rows`, column K mod `columns`.
 struct ProcessGrid {
@@ -57,4 +57,4 @@ Distribution distribute(const Supernodes& supernodes, const ProcessGrid& grid, T
 // Of one solve.
 MessageCounts count_messages(const Distribution& distribution, const nodeaware::Topology& topology);
 
-} // namespace bench::sptrsv
+} // namespace triangular

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,7 +14,7 @@
 #include <Eigen/SparseCore>
 #endif
 
-namespace bench::sptrsv {
+namespace triangular {
 
 namespace {
 
@@ -28,10 +29,10 @@ namespace {
 using Sparse = Eigen::SparseMatrix<double>;
 
 // Both triangles, with a diagonal entry in every row.
-Sparse symmetric_part(const Matrix& matrix) {
+Sparse symmetric_part(const bench::Matrix& matrix) {
     std::vector<Eigen::Triplet<double>> entries;
     entries.reserve(2 * matrix.entries.size() + static_cast<std::size_t>(matrix.rows));
-    for (const Matrix::Entry& entry : matrix.entries) {
+    for (const bench::Matrix::Entry& entry : matrix.entries) {
         const double half = (matrix.has_values ? entry.value : -1) / 2;
         const int row = static_cast<int>(entry.row);
         const int column = static_cast<int>(entry.column);
@@ -56,9 +57,15 @@ Graph graph_of(const Sparse& matrix) {
     return graph;
 }
 
-Sparse reordered(const Sparse& matrix) {
+Sparse reordered(const Sparse& matrix, const std::string& name) {
     const Graph graph = graph_of(matrix);
     const std::vector<int> dissected = nested_dissection(graph);
+    constexpr std::int64_t most_entries =
+        std::numeric_limits<int>::max(); // they are counted by int
+    if (count_factor(graph, dissected, most_entries) > most_entries) {
+        throw std::invalid_argument(name + ": expected a factor of at most " +
+                                    std::to_string(most_entries) + " entries, found more");
+    }
     const std::vector<int> places = postorder(elimination_tree(graph, dissected));
     Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> permutation(matrix.rows());
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -88,7 +95,7 @@ void raise_diagonal(Sparse& matrix) {
 
 bool has_factorization() { return true; }
 
-LowerFactor cholesky(const Matrix& matrix, const std::string& name) {
+LowerFactor cholesky(const bench::Matrix& matrix, const std::string& name) {
     if (matrix.rows != matrix.columns) {
         throw std::invalid_argument(name + ": expected a square matrix, found " +
                                     std::to_string(matrix.rows) + " x " +
@@ -98,7 +105,7 @@ LowerFactor cholesky(const Matrix& matrix, const std::string& name) {
         throw std::invalid_argument(name + ": expected at most " + std::to_string(most_rows) +
                                     " rows, found " + std::to_string(matrix.rows));
     }
-    Sparse symmetric = reordered(symmetric_part(matrix));
+    Sparse symmetric = reordered(symmetric_part(matrix), name);
     Eigen::SimplicialLLT<Sparse, Eigen::Lower, Eigen::NaturalOrdering<int>> llt(symmetric);
     if (llt.info() != Eigen::Success) {
         raise_diagonal(symmetric);
@@ -120,7 +127,7 @@ LowerFactor cholesky(const Matrix& matrix, const std::string& name) {
 
 bool has_factorization() { return false; }
 
-LowerFactor cholesky(const Matrix& /*matrix*/, const std::string& name) {
+LowerFactor cholesky(const bench::Matrix& /*matrix*/, const std::string& name) {
     throw std::invalid_argument(name + ": this was built without Eigen, which factorizes matrices");
 }
 
@@ -147,8 +154,8 @@ std::array<int, 3> parse_extents(const std::string& text) {
     return extents;
 }
 
-Matrix poisson(const std::array<int, 3>& grid) {
-    Matrix matrix;
+bench::Matrix poisson(const std::array<int, 3>& grid) {
+    bench::Matrix matrix;
     const std::array<std::int64_t, 3> extent = {grid[0], grid[1], grid[2]};
     const std::array<std::int64_t, 3> stride = {1, extent[0], extent[0] * extent[1]};
     matrix.rows = matrix.columns = stride[2] * extent[2];
@@ -165,4 +172,4 @@ Matrix poisson(const std::array<int, 3>& grid) {
     return matrix;
 }
 
-} // namespace bench::sptrsv
+} // namespace triangular

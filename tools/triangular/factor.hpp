@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace bench::sptrsv {
+namespace triangular {
 
 // Lower triangular, by columns: rows ascend, the first is the diagonal.
 struct LowerFactor {
@@ -26,13 +26,13 @@ bool has_factorization();
 // not positive definite, its diagonal is raised until it is dominant. Throws std::invalid_argument,
 // which begins with `name`, for a matrix that is not square or too large, and where there is no
 // Eigen.
-LowerFactor cholesky(const Matrix& matrix, const std::string& name);
+LowerFactor cholesky(const bench::Matrix& matrix, const std::string& name);
 
 // Of a grid: up to three numbers, such as 20x20x20. Throws std::invalid_argument,
 // which begins with "--grid".
 std::array<int, 3> parse_extents(const std::string& text);
 
 // The matrix of the 7-point Laplacian on a grid.
-Matrix poisson(const std::array<int, 3>& grid);
+bench::Matrix poisson(const std::array<int, 3>& grid);
 
-} // namespace bench::sptrsv
+} // namespace triangular

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace bench::sptrsv {
+namespace triangular {
 namespace {
 
 // The row of the first entry below the diagonal: the column's parent in the elimination tree.
@@ -128,4 +128,4 @@ Supernodes supernodes_of(const LowerFactor& factor, const SupernodeLimits& limit
     return result;
 }
 
-} // namespace bench::sptrsv
+} // namespace triangular

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace bench::sptrsv {
+namespace triangular {
 
 // L(I, K) of the paper for I > K, without rows of zeros.
 struct Block {
@@ -36,4 +36,4 @@ struct SupernodeLimits {
 
 Supernodes supernodes_of(const LowerFactor& factor, const SupernodeLimits& limits);
 
-} // namespace bench::sptrsv
+} // namespace triangular

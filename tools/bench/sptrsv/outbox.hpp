@@ -11,6 +11,8 @@
 
 namespace bench::sptrsv {
 
+using namespace triangular;
+
 // Tests of programs that are driven by messages want them late and in other orders.
 struct Delays {
     double most = 0; // seconds that a message is held back at most, a random part of it

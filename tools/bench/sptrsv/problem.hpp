@@ -9,6 +9,8 @@
 
 namespace bench::sptrsv {
 
+using namespace triangular;
+
 struct Problem {
     LowerFactor factor;
     std::vector<double> right_side;
