@@ -1,5 +1,6 @@
 #include "runtime/collectives/pending_exchange.hpp"
 
+#include "runtime/memory/call_memory.hpp"
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ PendingExchange::Part::Part(Schedule compiled, const NonblockingContext& context
       transport(inner, memory, exchange, context.tags_of(operation), std::move(messages),
                 operation),
       execution(schedule, transport, static_cast<uint32_t>(operation), false) {
+    transport.cut_large(inner.parameters(CallMemory::devices).costs);
     transport.reserve(schedule.steps.size());
 }
 
