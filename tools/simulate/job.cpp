@@ -34,32 +34,43 @@ std::vector<std::vector<bench::Message>> messages_by_rank(const bench::Pattern& 
 /// What the ranks have in common: all of them are in this process.
 class Job {
   public:
-    Job(const bench::Pattern& pattern, const JobSettings& settings, Platform& platform)
+    Job(std::span<const bench::Pattern* const> patterns, const JobSettings& settings,
+        Platform& platform)
         : settings_(settings), platform_(platform),
-          messages_(messages_by_rank(pattern, platform.ranks())),
-          line_(sg::Barrier::create(static_cast<unsigned>(platform.ranks()))),
-          slowest_(static_cast<size_t>(settings.calls_before + settings.calls)) {}
+          line_(sg::Barrier::create(static_cast<unsigned>(platform.ranks()))) {
+        const auto calls = static_cast<size_t>(settings.calls_before + settings.calls);
+        for (const bench::Pattern* const pattern : patterns) {
+            cases_.push_back(
+                {messages_by_rank(*pattern, platform.ranks()), std::vector<double>(calls), {}, {}});
+        }
+    }
 
     /// The program of a rank.
     void run(int number);
-    JobResult result() const;
+    std::vector<JobResult> results() const;
 
   private:
-    void run_calls(Rank& rank, int number);
-    void call(Rank& rank, Exchange& exchange, size_t number, bool is_first_rank);
+    /// An exchange, and what it has taken.
+    struct Case {
+        std::vector<std::vector<bench::Message>> messages; ///< by rank
+        std::vector<double> slowest;                       ///< of each call
+        bench::WrongData wrong;
+        Platform::Traffic traffic;
+    };
+
+    void run_calls(Rank& rank, Case& of, int number);
+    void call(Rank& rank, Exchange& exchange, Case& of, size_t call, bool is_first_rank);
+    JobResult result(const Case& of) const;
 
     const JobSettings& settings_;
     Platform& platform_;
-    std::vector<std::vector<bench::Message>> messages_;
+    std::vector<Case> cases_;
     sg::BarrierPtr line_; ///< which takes no time
-    std::vector<double> slowest_;
-    bench::WrongData wrong_;
-    Platform::Traffic traffic_;
     int ended_ = 0;
     std::string failure_;
 };
 
-void Job::call(Rank& rank, Exchange& exchange, size_t number, bool is_first_rank) {
+void Job::call(Rank& rank, Exchange& exchange, Case& of, size_t call, bool is_first_rank) {
     line_->wait();
     if (is_first_rank) {
         platform_.reset_traffic();
@@ -67,22 +78,22 @@ void Job::call(Rank& rank, Exchange& exchange, size_t number, bool is_first_rank
     }
     const double start = sg::Engine::get_clock();
     exchange.run();
-    slowest_[number] = std::max(slowest_[number], sg::Engine::get_clock() - start);
+    of.slowest[call] = std::max(of.slowest[call], sg::Engine::get_clock() - start);
     rank.go_away(); // the line is not MPI's
     line_->wait();
-    if (is_first_rank) { traffic_ = platform_.traffic(); }
+    if (is_first_rank) { of.traffic = platform_.traffic(); }
 }
 
-void Job::run_calls(Rank& rank, int number) {
+void Job::run_calls(Rank& rank, Case& of, int number) {
     bench::Memory memory;
-    bench::Buffers buffers(messages_[static_cast<size_t>(number)], number, {}, memory);
+    bench::Buffers buffers(of.messages[static_cast<size_t>(number)], number, {}, memory);
     const auto exchange = make_exchange(settings_.operation, rank, buffers, platform_.ranks());
-    for (size_t i = 0; i < slowest_.size(); ++i) {
+    for (size_t i = 0; i < of.slowest.size(); ++i) {
         buffers.fill(static_cast<int64_t>(i));
         rank.barrier();
-        call(rank, *exchange, i, number == 0);
+        call(rank, *exchange, of, i, number == 0);
         exchange->deliver();
-        buffers.verify(static_cast<int64_t>(i), wrong_);
+        buffers.verify(static_cast<int64_t>(i), of.wrong);
     }
     rank.barrier();
 }
@@ -98,7 +109,7 @@ void Job::run(int number) {
             if (!settings_.core.empty() && !rank.has_core()) {
                 throw std::runtime_error("the library does not start");
             }
-            run_calls(rank, number);
+            for (Case& of : cases_) { run_calls(rank, of, number); }
         }
         PMPI_Finalize();
         ++ended_;
@@ -108,18 +119,25 @@ void Job::run(int number) {
     }
 }
 
-JobResult Job::result() const {
-    if (!failure_.empty()) { throw std::runtime_error(failure_); }
-    if (ended_ < platform_.ranks()) { throw std::runtime_error("not all ranks come to the end"); }
-    std::vector<double> counted(slowest_.begin() + settings_.calls_before, slowest_.end());
+JobResult Job::result(const Case& of) const {
+    std::vector<double> counted(of.slowest.begin() + settings_.calls_before, of.slowest.end());
     const auto middle = counted.begin() + static_cast<long>(counted.size() / 2);
     std::nth_element(counted.begin(), middle, counted.end());
-    return {*middle, slowest_.front(), traffic_, wrong_.bytes};
+    return {*middle, of.slowest.front(), of.traffic, of.wrong.bytes};
+}
+
+std::vector<JobResult> Job::results() const {
+    if (!failure_.empty()) { throw std::runtime_error(failure_); }
+    if (ended_ < platform_.ranks()) { throw std::runtime_error("not all ranks come to the end"); }
+    std::vector<JobResult> all;
+    for (const Case& of : cases_) { all.push_back(result(of)); }
+    return all;
 }
 
 } // namespace
 
-JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings) {
+std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
+                               const JobSettings& settings) {
     std::vector<std::string> words = {"nodeaware_simulator",
                                       "--log=root.thresh:error",
                                       "--cfg=contexts/stack-size:1024",
@@ -145,7 +163,7 @@ JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings) {
     if (const char* const missing = load_mpi(find_function)) {
         throw std::logic_error(std::string("no ") + missing);
     }
-    Job job(pattern, settings, platform);
+    Job job(patterns, settings, platform);
     SMPI_app_instance_register(instance, nullptr, platform.ranks());
     for (int rank = 0; rank < platform.ranks(); ++rank) {
         const auto actor = sg::Actor::create("rank-" + std::to_string(rank),
@@ -156,7 +174,7 @@ JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings) {
     }
     engine.run();
     SMPI_finalize();
-    return job.result();
+    return job.results();
 }
 
 } // namespace nodeaware::simulation

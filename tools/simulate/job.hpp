@@ -4,12 +4,13 @@
 #include "tools/simulate/platform.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace nodeaware::simulation {
 
-/// A job that makes the same exchange again and again.
+/// A job that makes the same exchange again and again, and then others likewise.
 struct JobSettings {
     tuning::ModelTable table;
     Platform::Shape shape;
@@ -27,8 +28,10 @@ struct JobResult {
     int64_t wrong_bytes = 0;
 };
 
-/// Runs it, in this process, which can do so once: what the library takes from the environment is
-/// its configuration. Throws TableError and std::runtime_error.
-JobResult run_job(const bench::Pattern& pattern, const JobSettings& settings);
+/// Runs it with these patterns, one after the other, in this process, which can do so once: what
+/// the library takes from the environment is its configuration. Throws TableError and
+/// std::runtime_error.
+std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
+                               const JobSettings& settings);
 
 } // namespace nodeaware::simulation

@@ -76,24 +76,53 @@ ordered_json json_of(const JobResult& result) {
             {"wrong_bytes", result.wrong_bytes}};
 }
 
+using Patterns = std::vector<bench::Pattern>;
+
+/// Patterns that a process simulates, and how.
+struct Task {
+    size_t way;
+    std::vector<size_t> patterns;
+};
+
+/// What is told of a way that does nothing for one pattern that matters to the next is found out in
+/// one job, for it takes long until a large one has started.
+std::vector<Task> tasks_of(const std::vector<std::string>& ways, size_t patterns,
+                           const std::string& operation) {
+    std::vector<Task> tasks;
+    for (size_t way = 0; way < ways.size(); ++way) {
+        const bool learns = ways[way] == "auto" || ways[way] == "radix" || operation == "p2p";
+        if (!learns) { tasks.push_back({way, {}}); }
+        for (size_t pattern = 0; pattern < patterns; ++pattern) {
+            if (learns) { tasks.push_back({way, {}}); }
+            tasks.back().patterns.push_back(pattern);
+        }
+    }
+    return tasks;
+}
+
 /// In a child: what it prints for its parent.
-ordered_json simulate(const bench::Pattern& pattern, const Options& options,
+ordered_json simulate(const Task& task, const Patterns& patterns, const Options& options,
                       const std::string& way) {
     try {
         configure_library(options, way);
-        return json_of(run_job(pattern, settings_of(options, way)));
+        std::vector<const bench::Pattern*> chosen;
+        for (const size_t pattern : task.patterns) { chosen.push_back(&patterns[pattern]); }
+        ordered_json results;
+        for (const JobResult& result : run_job(chosen, settings_of(options, way))) {
+            results.push_back(json_of(result));
+        }
+        return results;
     } catch (const std::exception& error) { return {{"failure", error.what()}}; }
 }
 
-/// A way of a pattern that is being simulated by a process.
+/// A task that a process is at.
 struct Running {
-    size_t pattern;
-    size_t way;
+    Task task;
     pid_t process;
     int output;
 };
 
-Running begin(const bench::Pattern& pattern, const Options& options, const std::string& way) {
+Running begin(Task task, const Patterns& patterns, const Options& options, const std::string& way) {
     int ends[2];
     if (pipe(ends) != 0) { throw std::runtime_error(std::string("pipe: ") + std::strerror(errno)); }
     std::fflush(nullptr);
@@ -101,12 +130,13 @@ Running begin(const bench::Pattern& pattern, const Options& options, const std::
     if (process < 0) { throw std::runtime_error(std::string("fork: ") + std::strerror(errno)); }
     if (process == 0) {
         close(ends[0]);
-        const int error = tuning::write_whole_to(ends[1], simulate(pattern, options, way).dump());
+        const std::string text = simulate(task, patterns, options, way).dump();
+        const int error = tuning::write_whole_to(ends[1], text);
         std::fflush(nullptr);
         _exit(error == 0 ? 0 : 1); // without the destructors of a simulation that has ended
     }
     close(ends[1]);
-    return {0, 0, process, ends[0]};
+    return {std::move(task), process, ends[0]};
 }
 
 std::string read_all(int output) {
@@ -162,36 +192,38 @@ void print_table(const std::string& pattern, const std::vector<std::string>& way
     }
 }
 
-/// Of each pattern, each way; prints what is known of a pattern.
-std::vector<std::vector<ordered_json>> simulate_all(const std::vector<bench::Pattern>& patterns,
-                                                    const std::vector<std::string>& ways,
-                                                    const Options& options) {
-    std::vector<std::vector<ordered_json>> results(patterns.size(),
-                                                   std::vector<ordered_json>(ways.size()));
+/// By pattern and way.
+using Results = std::vector<std::vector<ordered_json>>;
+
+void keep(const Running& running, Results& results) {
+    const ordered_json found = end(running);
+    for (size_t i = 0; i < running.task.patterns.size(); ++i) {
+        results[running.task.patterns[i]][running.task.way] = found.is_array() ? found[i] : found;
+    }
+}
+
+Results simulate_all(const Patterns& patterns, const std::vector<std::string>& ways,
+                     const Options& options) {
+    Results results(patterns.size(), std::vector<ordered_json>(ways.size()));
     std::vector<Running> running;
     const auto end_first = [&] {
-        const Running first = running.front();
+        keep(running.front(), results);
         running.erase(running.begin());
-        results[first.pattern][first.way] = end(first);
-        if (first.way + 1 < ways.size()) { return; }
-        print_table(patterns[first.pattern].spec, ways, results[first.pattern]);
-        std::fflush(stdout);
     };
-    for (size_t pattern = 0; pattern < patterns.size(); ++pattern) {
-        for (size_t way = 0; way < ways.size(); ++way) {
-            if (running.size() >= static_cast<size_t>(options.jobs)) { end_first(); }
-            running.push_back(begin(patterns[pattern], options, ways[way]));
-            running.back().pattern = pattern;
-            running.back().way = way;
-        }
+    for (Task& task : tasks_of(ways, patterns.size(), options.operation)) {
+        if (running.size() >= static_cast<size_t>(options.jobs)) { end_first(); }
+        const std::string& way = ways[task.way];
+        running.push_back(begin(std::move(task), patterns, options, way));
     }
     while (!running.empty()) { end_first(); }
+    for (size_t i = 0; i < patterns.size(); ++i) {
+        print_table(patterns[i].spec, ways, results[i]);
+    }
     return results;
 }
 
-ordered_json whole(const Options& options, const std::vector<bench::Pattern>& patterns,
-                   const std::vector<std::string>& ways,
-                   const std::vector<std::vector<ordered_json>>& results) {
+ordered_json whole(const Options& options, const Patterns& patterns,
+                   const std::vector<std::string>& ways, const Results& results) {
     ordered_json all = {{"format", "nodeaware-simulation"},
                         {"version", 1},
                         {"table", options.table},
@@ -238,7 +270,7 @@ int run(const Options& options) {
     bench::PatternOptions pattern_options;
     pattern_options.fixed_sizes = options.has_fixed_sizes;
     pattern_options.periodic = options.is_periodic;
-    std::vector<bench::Pattern> patterns;
+    Patterns patterns;
     for (const std::string& spec : options.patterns) {
         for (auto& pattern : bench::make_patterns(spec, ranks, pattern_options)) {
             patterns.push_back(std::move(pattern));
