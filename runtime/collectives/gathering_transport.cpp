@@ -16,7 +16,9 @@ GatheringTransport::GatheringTransport(InnerCommunicator& inner, StepMemory& mem
 void GatheringTransport::reserve(size_t steps) {
     size_t requests = steps;
     const auto count_requests = [&](const auto& messages) {
-        for (const auto& message : messages) { requests += requests_of(message.bytes) - 1; }
+        for (const auto& message : messages) {
+            requests += requests_of(message.peer, message.bytes) - 1;
+        }
     };
     count_requests(exchange_.traffic.outgoing);
     count_requests(exchange_.traffic.incoming);

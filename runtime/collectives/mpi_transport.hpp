@@ -29,12 +29,16 @@ class MpiTransport {
 
     /// Memory for so many requests, so that none can be lost for the lack of it.
     void reserve(size_t requests);
-    /// Where tags has one for parts, large messages of devices that go by the host leave in parts
-    /// of the size that these costs say, while more is copied: the sender decides that alone, and
-    /// tells the receiver first. On all ranks or on none. `costs` lie where they are for ever.
-    void cut_large(const Costs& costs) { costs_ = &costs; }
+    /// Where tags has one for parts, large messages of devices that leave the node by way of the
+    /// host do so in parts of the size that these costs say, while more is copied: the sender
+    /// decides that alone, and tells the receiver first. On all ranks or on none. `node` is that of
+    /// this rank; `costs` lie where they are for ever.
+    void cut_large(int node, const Costs& costs) {
+        node_ = node;
+        costs_ = &costs;
+    }
     /// Requests that a direct message of so many bytes may take.
-    size_t requests_of(uint64_t bytes) const;
+    size_t requests_of(int peer, uint64_t bytes) const;
 
     std::byte* arena() { return memory_.data(); }
     uint32_t counter(int32_t number) const { return memory_.counter(number); }
@@ -158,7 +162,7 @@ class MpiTransport {
     /// MpiError.
     int receive_and_forget(uint64_t bytes, int peer, int tag, MPI_Request* request);
 
-    bool may_have_parts(uint64_t bytes) const;
+    bool may_have_parts(int peer, uint64_t bytes) const;
     bool is_cut(const HeldSend& send) const;
     bool send_in_parts(const HeldSend& send, ByHost& held);
     bool fetch_part(const HeldSend& send, ByHost& held, uint32_t part, const Parts& parts);
@@ -198,7 +202,8 @@ class MpiTransport {
     std::vector<HeldSend> held_sends_; ///< in the order in which they begin
     uint32_t packing_ = 0;             ///< copies that no step stands for
     const Costs* costs_ = nullptr;     ///< nullptr: nothing is cut
-    std::vector<HeldSend> cut_sends_;  ///< messages that leave in parts, one to a rank
+    int node_ = 0;
+    std::vector<HeldSend> cut_sends_; ///< messages that leave in parts, one to a rank
     /// Of messages with gaps.
     std::unordered_map<const UserMemory*, device::Runs> runs_;
     device::LateCopies copies_; ///< ends before all else that it uses

@@ -91,7 +91,7 @@ void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
     const UserMemory& memory = exchange_.incoming[item];
     const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
-                     : goes_by_host(memory) || may_have_parts(memory.bytes)
+                     : goes_by_host(memory) || may_have_parts(peer, memory.bytes)
                          ? receive_by_host(memory, peer, step, &request)
                          : begin_receive(memory, peer, tags_.direct, comm_, &request);
     begun(code, request, {step, peer});

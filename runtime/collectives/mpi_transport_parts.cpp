@@ -22,18 +22,22 @@ constexpr uint64_t mark_of_head = 0x9d7bc1f5a83e2046;
 
 } // namespace
 
-bool MpiTransport::may_have_parts(uint64_t bytes) const {
-    return costs_ != nullptr && tags_.part >= 0 && bytes >= least_cut;
+/// Also where less is expected than is ever cut, for more may come.
+bool MpiTransport::may_have_parts(int peer, uint64_t bytes) const {
+    return costs_ != nullptr && tags_.part >= 0 && bytes >= sizeof(Parts::Head) &&
+           topology_.node_of(peer) != node_;
 }
 
-size_t MpiTransport::requests_of(uint64_t bytes) const {
-    return may_have_parts(bytes) ? 1 + most_parts : 1;
+size_t MpiTransport::requests_of(int peer, uint64_t bytes) const {
+    return may_have_parts(peer, bytes) && bytes >= least_cut ? 1 + most_parts : 1;
 }
 
 /// Parts of one rank's messages are told apart by their order, so of several messages to a rank one
 /// is cut; and its head must not overtake others.
 bool MpiTransport::is_cut(const HeldSend& send) const {
-    return may_have_parts(exchange_.outgoing[send.item].bytes) && !is_behind_another(send.peer) &&
+    const uint64_t bytes = exchange_.outgoing[send.item].bytes;
+    return may_have_parts(send.peer, bytes) && bytes >= least_cut &&
+           !is_behind_another(send.peer) &&
            std::none_of(cut_sends_.begin(), cut_sends_.end(),
                         [&](const HeldSend& other) { return other.peer == send.peer; });
 }
@@ -120,7 +124,7 @@ bool MpiTransport::receive_parts(const FinishedStep& head, int peer) {
     const std::byte* const from = held.bytes.data() == nullptr ? held.to->dense : held.bytes.data();
     Parts parts;
     std::memcpy(&parts.head, from, sizeof parts.head);
-    if (!may_have_parts(held.to->bytes) || parts.head.mark != mark_of_head) { return false; }
+    if (!may_have_parts(peer, held.to->bytes) || parts.head.mark != mark_of_head) { return false; }
     parts.count = static_cast<uint32_t>((parts.head.bytes + parts.head.size - 1) / parts.head.size);
     held.parts = parts;
     if (parts.head.bytes > held.to->bytes) {

@@ -149,7 +149,8 @@ void all() {
         shift({Kind::device, to}, {large / 2, large}); // as MPI takes it
         shift({Kind::host, to}, {large / 2, large});
         shift({Kind::device, to}, {large, large / 2}, false);
-        shift({Kind::device, to}, alike); // all is well again
+        shift({Kind::device, to}, {large, 15000}, false); // which nobody cuts
+        shift({Kind::device, to}, alike);                 // all is well again
         for (const Kind from : {Kind::device, Kind::host}) {
             shift_with_gaps({from, to}, false, true);
             shift_with_gaps({from, to}, true, false);
