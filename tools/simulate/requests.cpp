@@ -270,6 +270,7 @@ void add_request_functions(const std::function<void(const char* name, void* func
 #define MAKES(name, persists) add("MPI_" #name, address_of(Making<&PMPI_##name, persists>::call));
     MAKES(Isend, false)
     MAKES(Ibsend, false)
+    MAKES(Ibarrier, false)
     MAKES(Issend, false)
     MAKES(Irsend, false)
     MAKES(Irecv, false)

@@ -155,9 +155,11 @@ void arrives(int rank, double time) {
 
 void wait_for_arrivals() {
     Rank& mine = own();
-    double last = 0;
-    for (; !mine.arrivals.empty(); mine.arrivals.pop()) { last = mine.arrivals.top(); }
-    if (last + moment > sg::Engine::get_clock()) { sg::this_actor::sleep_until(last + moment); }
+    while (!mine.arrivals.empty()) { // more may get under way meanwhile
+        const double next = mine.arrivals.top() + moment;
+        mine.arrivals.pop();
+        if (next > sg::Engine::get_clock()) { sg::this_actor::sleep_until(next); }
+    }
 }
 
 void note_progress() { own().news = farthest; }
