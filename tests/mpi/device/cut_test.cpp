@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -132,6 +133,38 @@ void twice_to_one(const Form& form) {
     MPI_Comm_free(&graph);
 }
 
+/// Several under way, the last waited for first, on a communicator that is freed meanwhile.
+void many_at_a_time() {
+    constexpr int many = 6;
+    const int next = (rank + 1) % ranks;
+    const int last = (rank + ranks - 1) % ranks;
+    std::vector<int> send_counts(size(ranks)), receive_counts(size(ranks)), places(size(ranks));
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<std::unique_ptr<Array>> sources, targets;
+    std::vector<MPI_Request> requests(many, MPI_REQUEST_NULL);
+    for (int i = 0; i < many; ++i) {
+        const int length = large + i;
+        sources.push_back(std::make_unique<Array>(kinds[size(i) % kinds.size()], size(length)));
+        targets.push_back(
+            std::make_unique<Array>(kinds[size(i + rank) % kinds.size()], size(length)));
+        sources.back()->write(content(rank, length, i));
+        send_counts[size(next)] = length;
+        receive_counts[size(last)] = length;
+        call("MPI_Ialltoallv of many", [&] {
+            return MPI_Ialltoallv(sources.back()->data(), send_counts.data(), places.data(),
+                                  MPI_INT, targets.back()->data(), receive_counts.data(),
+                                  places.data(), MPI_INT, comm, &requests[size(i)]);
+        });
+    }
+    MPI_Comm_free(&comm);
+    for (int i = many - 1; i >= 0; --i) {
+        call("MPI_Wait", [&] { return MPI_Wait(&requests[size(i)], MPI_STATUS_IGNORE); });
+        require(targets[size(i)]->read() == content(last, large + i, i),
+                "several at a time: wrong bytes");
+    }
+}
+
 void all() {
     const Shift alike{large, large};
     for (const Kind from : kinds) {
@@ -141,6 +174,7 @@ void all() {
     require(may_fail || copies >= 4,
             "what is large is copied as a whole: " + std::to_string(copies));
     require(shift({Kind::host, Kind::host}, alike) == 0, "copies between hosts");
+    many_at_a_time();
     // By many ranks at a time, and odd lengths.
     for (const int length : {16384, 16385, 262145, 3 * large + 1}) {
         shift({Kind::device, Kind::device}, {length, length});
