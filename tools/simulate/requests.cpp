@@ -5,11 +5,54 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <tuple>
 
 namespace nodeaware::simulation {
 
 namespace {
+
+/// SMPI's goes through rank 0, one by one. This one: in round k each rank has heard of 2^k others.
+class Barrier {
+  public:
+    explicit Barrier(MPI_Comm comm) : comm_(comm) {
+        PMPI_Comm_rank(comm, &rank_);
+        PMPI_Comm_size(comm, &size_);
+        begin_round();
+    }
+
+    /// True when it is over; `code`: of the first failure.
+    bool advance(int& code) {
+        int is_over = 0;
+        while (distance_ < size_) {
+            code = PMPI_Testall(2, requests_.data(), &is_over, MPI_STATUSES_IGNORE);
+            if (code != MPI_SUCCESS) { return true; }
+            if (is_over == 0) { return false; }
+            distance_ *= 2;
+            begin_round();
+            virtual_time::note_progress();
+        }
+        return true;
+    }
+
+  private:
+    static constexpr int tag = 999999; // the library uses none as high
+
+    void begin_round() {
+        if (distance_ >= size_) { return; }
+        virtual_time::before_call();
+        PMPI_Irecv(nullptr, 0, MPI_BYTE, (rank_ + size_ - distance_) % size_, tag, comm_,
+                   &requests_[0]);
+        PMPI_Isend(nullptr, 0, MPI_BYTE, (rank_ + distance_) % size_, tag, comm_, &requests_[1]);
+    }
+
+    MPI_Comm comm_;
+    int rank_ = 0;
+    int size_ = 0;
+    int distance_ = 1;
+    std::array<MPI_Request, 2> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
 
 /// What a handle of the simulation leads to.
 struct Request {
@@ -25,6 +68,8 @@ struct Request {
     MPI_Grequest_free_function* release = nullptr;
     MPI_Grequest_cancel_function* cancel = nullptr;
     void* state = nullptr;
+
+    std::shared_ptr<Barrier> barrier; ///< if it is one
 };
 
 Request& request_of(MPI_Request handle) { return *reinterpret_cast<Request*>(handle); }
@@ -46,14 +91,18 @@ bool look(Request& request) {
         return request.is_over || !request.is_active;
     }
     int is_over = 0;
-    request.code = PMPI_Test(&request.real, &is_over, &request.status);
+    if (request.barrier != nullptr) {
+        is_over = request.barrier->advance(request.code) ? 1 : 0;
+    } else {
+        request.code = PMPI_Test(&request.real, &is_over, &request.status);
+    }
     request.is_over = is_over != 0 || request.code != MPI_SUCCESS;
     if (request.is_over) { virtual_time::note_progress(); }
     return request.is_over;
 }
 
 void wait(Request& request) {
-    if (request.is_generalized) {
+    if (request.is_generalized || request.barrier != nullptr) {
         while (!look(request)) { virtual_time::pause(); }
     } else if (!look(request)) {
         virtual_time::before_call();
@@ -254,6 +303,14 @@ int grequest_start(MPI_Grequest_query_function* query, MPI_Grequest_free_functio
     return MPI_SUCCESS;
 }
 
+int ibarrier(MPI_Comm comm, MPI_Request* handle) {
+    Request made;
+    made.status = empty_status();
+    made.barrier = std::make_shared<Barrier>(comm);
+    *handle = handle_of(made);
+    return MPI_SUCCESS;
+}
+
 int grequest_complete(MPI_Request handle) {
     request_of(handle).is_over = true;
     virtual_time::note_progress();
@@ -270,7 +327,6 @@ void add_request_functions(const std::function<void(const char* name, void* func
 #define MAKES(name, persists) add("MPI_" #name, address_of(Making<&PMPI_##name, persists>::call));
     MAKES(Isend, false)
     MAKES(Ibsend, false)
-    MAKES(Ibarrier, false)
     MAKES(Issend, false)
     MAKES(Irsend, false)
     MAKES(Irecv, false)
@@ -280,6 +336,7 @@ void add_request_functions(const std::function<void(const char* name, void* func
     MAKES(Rsend_init, true)
     MAKES(Recv_init, true)
 #undef MAKES
+    add("MPI_Ibarrier", address_of(ibarrier));
     add("MPI_Test", address_of(test));
     add("MPI_Testall", address_of(testall));
     add("MPI_Testany", address_of(testany));
