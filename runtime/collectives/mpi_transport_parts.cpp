@@ -61,6 +61,7 @@ bool MpiTransport::send_in_parts(const HeldSend& send, ByHost& held) {
     part_begun(code, request, {send.step, -1, false, 0}, held.parts);
     guarded([&] {
         for (uint32_t part = 1; part < held.parts.count; ++part) {
+            copies_.begin(); // each has an end of its own
             if (!fetch_part(send, held, part, held.parts)) { throw std::bad_alloc(); }
             ++held.parts.sound;
         }
@@ -74,17 +75,15 @@ bool MpiTransport::fetch_part(const HeldSend& send, ByHost& held, uint32_t part,
     const UserMemory& memory = exchange_.outgoing[send.item];
     const uint64_t begin = parts.begin_of(part);
     const auto to = reinterpret_cast<uintptr_t>(held.bytes.data() + begin);
-    if (memory.dense_on_device != nullptr) {
-        const auto from = reinterpret_cast<uintptr_t>(memory.dense_on_device + begin);
-        copy_later(memory, {device::Direction::to_host, to, from, parts.bytes_of(part), nullptr},
-                   send.step);
-    } else if (!copy_in_runs(memory,
-                             {device::Direction::to_host, to, 0, parts.bytes_of(part), nullptr,
-                              nullptr, begin},
-                             send.step)) {
-        return false;
+    if (memory.dense_on_device == nullptr) {
+        return copy_in_runs(
+            memory,
+            {device::Direction::to_host, to, 0, parts.bytes_of(part), nullptr, nullptr, begin},
+            send.step);
     }
-    copies_.begin(); // each has an end of its own
+    const auto from = reinterpret_cast<uintptr_t>(memory.dense_on_device + begin);
+    copy_later(memory, {device::Direction::to_host, to, from, parts.bytes_of(part), nullptr},
+               send.step);
     return true;
 }
 
