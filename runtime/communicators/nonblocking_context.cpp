@@ -46,8 +46,7 @@ NonblockingContext::create(std::shared_ptr<InnerCommunicator> inner) {
                                                Contributions::reserve_of(shape));
     // A number above those that are in use on any rank: operations of a communicator that was freed
     // may still be under way.
-    const std::array<int, 3> mine = {memory.data() != nullptr ? 1 : 0,
-                                     -inner->first_free_context(),
+    const std::array<int, 3> mine = {memory.data() != nullptr ? 1 : 0, -inner->first_free_context(),
                                      inner->may_have_devices() && device::mpi_is_aware() ? 0 : 1};
     std::array<int, 3> least{};
     MPI_CALL(Allreduce, mine.data(), least.data(), 3, MPI_INT, MPI_MIN, inner->comm());
