@@ -14,15 +14,7 @@ GatheringTransport::GatheringTransport(InnerCommunicator& inner, StepMemory& mem
       messages_(std::move(messages)), operation_(operation) {}
 
 void GatheringTransport::reserve(size_t steps) {
-    size_t requests = steps;
-    const auto count_requests = [&](const auto& messages) {
-        for (const auto& message : messages) {
-            requests += requests_of(message.peer, message.bytes) - 1;
-        }
-    };
-    count_requests(exchange_.traffic.outgoing);
-    count_requests(exchange_.traffic.incoming);
-    MpiTransport::reserve(requests);
+    MpiTransport::reserve(steps);
     if (messages_ == nullptr) { return; }
     for (const auto& message : exchange_.traffic.outgoing) { sent_.try_emplace(message.peer); }
     for (const auto& message : exchange_.traffic.incoming) { received_.try_emplace(message.peer); }

@@ -1,7 +1,6 @@
 #include "runtime/collectives/mpi_transport.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace nodeaware {
 
@@ -26,7 +25,6 @@ void MpiTransport::reserve(size_t requests) {
     finished_.reserve(requests);
     untold_.reserve(requests);
     held_sends_.reserve(requests);
-    cut_sends_.reserve(requests);
 }
 
 void MpiTransport::fail(int code) {
@@ -142,31 +140,20 @@ std::span<const FinishedStep> MpiTransport::poll() {
                                   statuses_.data());
     if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
         fail(code); // nothing is known of the requests any more: give up on them all
-        for (const Pending& pending : pending_) {
-            Parts* const parts = pending.part < 0 ? nullptr : &by_host_.at(pending.step).parts;
-            if (parts != nullptr && std::exchange(parts->is_told, true)) { continue; }
-            finished_.push_back({pending.step, 0, true});
-        }
+        for (const Pending& pending : pending_) { finished_.push_back({pending.step, 0, true}); }
         requests_.clear();
         pending_.clear();
         return finished_;
     }
     for (int i = 0; i < done; ++i) {
-        const Pending pending = pending_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
+        const Pending& pending = pending_[static_cast<size_t>(indices_[static_cast<size_t>(i)])];
         const MPI_Status& status = statuses_[static_cast<size_t>(i)];
         const FinishedStep finished = finished_step(pending, status, code == MPI_ERR_IN_STATUS);
-        if (pending.part >= 0) {
-            end_part(pending, finished);
-            continue;
-        }
-        if (!by_host_.empty() &&
-            (receive_parts(finished, pending.source) || end_receive_by_host(finished))) {
-            continue;
-        }
+        if (!by_host_.empty() && end_receive_by_host(finished)) { continue; }
         finished_.push_back(finished);
     }
     size_t kept = 0;
-    for (size_t i = 0; i < requests_.size(); ++i) {
+    for (size_t i = 0; i < count; ++i) {
         if (requests_[i] == MPI_REQUEST_NULL) { continue; }
         requests_[kept] = requests_[i];
         pending_[kept++] = pending_[i];

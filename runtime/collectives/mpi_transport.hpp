@@ -7,7 +7,6 @@
 #include "runtime/memory/step_memory.hpp"
 #include "runtime/mpi/tags.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <new>
 #include <span>
@@ -29,16 +28,6 @@ class MpiTransport {
 
     /// Memory for so many requests, so that none can be lost for the lack of it.
     void reserve(size_t requests);
-    /// Where tags has one for parts, large messages of devices that leave the node by way of the
-    /// host do so in parts of the size that these costs say, while more is copied: the sender
-    /// decides that alone, and tells the receiver first. On all ranks or on none. `node` is that of
-    /// this rank; `costs` lie where they are for ever.
-    void cut_large(int node, const Costs& costs) {
-        node_ = node;
-        costs_ = &costs;
-    }
-    /// Requests that a direct message of so many bytes may take.
-    size_t requests_of(int peer, uint64_t bytes) const;
 
     std::byte* arena() { return memory_.data(); }
     uint32_t counter(int32_t number) const { return memory_.counter(number); }
@@ -53,8 +42,7 @@ class MpiTransport {
     /// Those that the schedule was made for: by local rank, as long as this.
     void use_slabs(const std::vector<uint64_t>& slabs) { slabs_ = &slabs; }
     /// Waits for the copies that have begun, and begins the messages that wait for them: what
-    /// others need of this rank until it comes again. Not for parts of messages, which are so large
-    /// that MPI needs both ends, too.
+    /// others need of this rank until it comes again.
     void settle() {
         while (packing_ > 0 || !held_sends_.empty()) { finish_copies(); }
     }
@@ -101,37 +89,14 @@ class MpiTransport {
         int source; ///< of a receive, else -1
         /// Carriers come from every node, also where nothing else is expected from it any more.
         bool comes_anyway = false;
-        int part = -1; ///< of a direct message, if it has parts; the head has none
-    };
-    /// A direct message that travels in parts, after a head that tells of them.
-    struct Parts {
-        struct Head {
-            uint64_t mark = 0;
-            uint64_t bytes = 0; ///< of the message
-            uint64_t size = 0;  ///< of each part but the last
-        };
-        Head head;
-        uint32_t count = 0;
-        uint32_t over = 0;    ///< messages: the parts, and the head if it is sent
-        uint32_t sent = 0;    ///< parts that have come from the device and begun to leave
-        uint32_t sound = 0;   ///< parts that are to come from there: there was memory for them
-        uint32_t copying = 0; ///< parts on their way to the device
-        bool has_failed = false;
-        bool is_told = false; ///< that it is over
-
-        uint64_t begin_of(uint32_t part) const { return part * head.size; }
-        uint64_t bytes_of(uint32_t part) const {
-            return std::min(head.size, head.bytes - begin_of(part));
-        }
     };
     /// Bytes from or to the memory of a device, on their way: of a message, where this MPI does not
-    /// know such memory, or from one memory of this rank to another. Also what may come in parts.
+    /// know such memory, or from one memory of this rank to another.
     struct ByHost {
-        device::HostMemory bytes; ///< none: a message that comes goes to the application at once
+        device::HostMemory bytes;
         const UserMemory* to = nullptr; ///< where they go from here; nullptr: they are sent
         uint64_t size = 0;              ///< of those that go there
         bool are_here = false;
-        Parts parts; ///< if their count is not 0
     };
     /// A direct message that has to wait, for its bytes or for one before it to the same rank.
     struct HeldSend {
@@ -158,21 +123,6 @@ class MpiTransport {
     int begin_direct(const HeldSend& send, MPI_Request* request);
     int receive_by_host(const UserMemory& memory, int peer, uint32_t step, MPI_Request* request);
     bool end_receive_by_host(const FinishedStep& finished);
-    /// Receives a message for which there is no memory, so that its sender can go on. Throws
-    /// MpiError.
-    int receive_and_forget(uint64_t bytes, int peer, int tag, MPI_Request* request);
-
-    bool may_have_parts(int peer, uint64_t bytes) const;
-    bool is_cut(const HeldSend& send) const;
-    bool send_in_parts(const HeldSend& send, ByHost& held);
-    bool fetch_part(const HeldSend& send, ByHost& held, uint32_t part, const Parts& parts);
-    void send_parts_up_to(ByHost& held, const HeldSend& send, uint32_t end);
-    void part_begun(int code, MPI_Request request, const Pending& pending, Parts& parts);
-    bool receive_parts(const FinishedStep& head, int peer);
-    void receive_part(ByHost& held, uint32_t part, int peer, uint32_t step);
-    void end_part(const Pending& pending, const FinishedStep& message);
-    bool end_copy_of_part(ByHost& held, uint32_t step);
-    void end_of_parts(ByHost& held, uint32_t step);
 
     MPI_Comm comm_;
     const Topology& topology_;
@@ -201,9 +151,6 @@ class MpiTransport {
     const std::vector<uint64_t>* slabs_ = nullptr;
     std::vector<HeldSend> held_sends_; ///< in the order in which they begin
     uint32_t packing_ = 0;             ///< copies that no step stands for
-    const Costs* costs_ = nullptr;     ///< nullptr: nothing is cut
-    int node_ = 0;
-    std::vector<HeldSend> cut_sends_; ///< messages that leave in parts, one to a rank
     /// Of messages with gaps.
     std::unordered_map<const UserMemory*, device::Runs> runs_;
     device::LateCopies copies_; ///< ends before all else that it uses

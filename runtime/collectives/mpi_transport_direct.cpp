@@ -1,5 +1,5 @@
 // The part of MpiTransport that moves messages which travel by themselves. Where MPI does not know
-// the memory of a device, they go by the host; some in parts, see mpi_transport_parts.cpp.
+// the memory of a device, they go by the host.
 
 #include "runtime/collectives/mpi_transport.hpp"
 #include "runtime/memory/elements.hpp"
@@ -13,6 +13,22 @@ namespace {
 
 bool goes_by_host(const UserMemory& memory) {
     return memory.place.is_on_device && !device::mpi_is_aware();
+}
+
+/// Receives a message for which there is no memory, so that its sender can go on: all of its bytes
+/// come to the same few. It is not cut off, for not every MPI is fit for that. Throws MpiError.
+int receive_and_forget(uint64_t bytes, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
+    constexpr int few = 1 << 16;
+    static std::array<std::byte, few> forgotten;
+    MPI_Datatype all = MPI_DATATYPE_NULL;
+    MPI_CALL(Type_create_hvector, static_cast<int>((bytes + few - 1) / few), few, 0, MPI_BYTE,
+             &all);
+    int code = mpi.Type_commit(&all);
+    if (code == MPI_SUCCESS) {
+        code = mpi.Irecv(forgotten.data(), 1, all, peer, tag, comm, request);
+    }
+    mpi.Type_free(&all);
+    return code;
 }
 
 } // namespace
@@ -40,11 +56,8 @@ void MpiTransport::send_item(int peer, uint32_t item, uint32_t step) {
             held.are_here = true; // or never: the receiver waits for the message in any case
             held.bytes = device::HostMemory(memory.bytes);
             held.bytes.pin(memory.place);
-            if (is_cut(send) && send_in_parts(send, held)) { return; }
             held.are_here = fetch(memory, held, step);
         });
-        const auto found = by_host_.find(step);
-        if (found != by_host_.end() && found->second.parts.count > 0) { return; }
     }
     if (is_possible && (is_held(send) || is_behind_another(peer))) {
         held_sends_.push_back(send);
@@ -91,7 +104,7 @@ void MpiTransport::receive_item(int peer, uint32_t item, uint32_t step) {
     MPI_Request request = MPI_REQUEST_NULL;
     const UserMemory& memory = exchange_.incoming[item];
     const int code = is_given_up(peer) ? MPI_ERR_TRUNCATE
-                     : goes_by_host(memory) || may_have_parts(peer, memory.bytes)
+                     : goes_by_host(memory)
                          ? receive_by_host(memory, peer, step, &request)
                          : begin_receive(memory, peer, tags_.direct, comm_, &request);
     begun(code, request, {step, peer});
@@ -104,34 +117,16 @@ int MpiTransport::receive_by_host(const UserMemory& memory, int peer, uint32_t s
     guarded([&] {
         ByHost& held = by_host_[step];
         held.to = &memory;
-        std::byte* to = memory.dense;
-        if (to == nullptr) {
-            held.bytes = device::HostMemory(memory.bytes);
-            if (memory.place.is_on_device) { held.bytes.pin(memory.place); }
-            to = held.bytes.data();
-        }
+        held.bytes = device::HostMemory(memory.bytes);
+        held.bytes.pin(memory.place);
         has_room = true;
         const Elements elements(memory.bytes);
-        code = mpi.Irecv(to, elements.count(), elements.type(), peer, tags_.direct, comm_, request);
+        code = mpi.Irecv(held.bytes.data(), elements.count(), elements.type(), peer, tags_.direct,
+                         comm_, request);
     });
     if (has_room) { return code; }
     by_host_.erase(step);
-    guarded([&] { code = receive_and_forget(memory.bytes, peer, tags_.direct, request); });
-    return code;
-}
-
-/// All of its bytes come to the same few. It is not cut off, for not every MPI is fit for that.
-int MpiTransport::receive_and_forget(uint64_t bytes, int peer, int tag, MPI_Request* request) {
-    constexpr int few = 1 << 16;
-    static std::array<std::byte, few> forgotten;
-    MPI_Datatype all = MPI_DATATYPE_NULL;
-    MPI_CALL(Type_create_hvector, static_cast<int>((bytes + few - 1) / few), few, 0, MPI_BYTE,
-             &all);
-    int code = mpi.Type_commit(&all);
-    if (code == MPI_SUCCESS) {
-        code = mpi.Irecv(forgotten.data(), 1, all, peer, tag, comm_, request);
-    }
-    mpi.Type_free(&all);
+    guarded([&] { code = receive_and_forget(memory.bytes, peer, tags_.direct, comm_, request); });
     return code;
 }
 
@@ -141,7 +136,7 @@ bool MpiTransport::end_receive_by_host(const FinishedStep& finished) {
     if (found == by_host_.end()) { return false; }
     ByHost& held = found->second;
     bool is_over = true;
-    if (held.to != nullptr && held.bytes.data() != nullptr && !finished.failed) {
+    if (held.to != nullptr && !finished.failed) {
         guarded([&] {
             held.size = finished.bytes;
             is_over = deliver(held, finished.step);

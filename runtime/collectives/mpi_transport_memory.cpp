@@ -249,7 +249,6 @@ void MpiTransport::end_copy(uint32_t step) {
     const auto found = by_host_.find(step);
     if (found != by_host_.end()) {
         ByHost& held = found->second;
-        if (held.parts.count > 0 && end_copy_of_part(held, step)) { return; }
         const bool were_here = std::exchange(held.are_here, true);
         if (held.to == nullptr) { return; } // begin_held_sends() sends it
         bool is_over = true;

@@ -1,6 +1,5 @@
 #include "runtime/collectives/pending_exchange.hpp"
 
-#include "runtime/memory/call_memory.hpp"
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
@@ -15,8 +14,6 @@ PendingExchange::Part::Part(Schedule compiled, const NonblockingContext& context
       transport(inner, memory, exchange, context.tags_of(operation), std::move(messages),
                 operation),
       execution(schedule, transport, static_cast<uint32_t>(operation), false) {
-    transport.cut_large(inner.topology().node_of(inner.rank()),
-                        inner.parameters(CallMemory::devices).costs);
     transport.reserve(schedule.steps.size());
 }
 

@@ -1,6 +1,5 @@
 #include "runtime/communicators/nonblocking_context.hpp"
 
-#include "runtime/device/memory.hpp"
 #include "runtime/memory/local_group.hpp"
 
 #include <algorithm>
@@ -19,9 +18,6 @@ Parameters parameters_of(const InnerCommunicator& inner) {
     return parameters;
 }
 
-/// The tags of an operation: of direct messages, of their parts, of pieces by node.
-int tags_of_operation(const Topology& topology) { return topology.nodes() + 2; }
-
 /// The tags of a context, or nothing if MPI has none left for it.
 std::optional<tags::Range> range_of(const Topology& topology, int number) {
     int* upper_bound = nullptr;
@@ -29,7 +25,7 @@ std::optional<tags::Range> range_of(const Topology& topology, int number) {
     // Open MPI tells it for MPI_COMM_WORLD only.
     MPI_CALL(Comm_get_attr, MPI_COMM_WORLD, MPI_TAG_UB, &upper_bound, &found);
     if (found == 0) { return std::nullopt; }
-    return tags::range_of_context(number, tags_of_operation(topology), *upper_bound);
+    return tags::range_of_context(number, topology.nodes() + 1, *upper_bound);
 }
 
 } // namespace
@@ -46,16 +42,14 @@ NonblockingContext::create(std::shared_ptr<InnerCommunicator> inner) {
                                                Contributions::reserve_of(shape));
     // A number above those that are in use on any rank: operations of a communicator that was freed
     // may still be under way.
-    const std::array<int, 3> mine = {memory.data() != nullptr ? 1 : 0, -inner->first_free_context(),
-                                     inner->may_have_devices() && device::mpi_is_aware() ? 0 : 1};
-    std::array<int, 3> least{};
-    MPI_CALL(Allreduce, mine.data(), least.data(), 3, MPI_INT, MPI_MIN, inner->comm());
+    const std::array<int, 2> mine = {memory.data() != nullptr ? 1 : 0,
+                                     -inner->first_free_context()};
+    std::array<int, 2> least{};
+    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN, inner->comm());
     const auto range = range_of(topology, -least[1]);
     if (least[0] == 0 || !range) { return nullptr; }
-    auto context = std::make_shared<NonblockingContext>(
+    return std::make_shared<NonblockingContext>(
         std::move(inner), Contributions(std::move(memory), shape, group.own()), -least[1], *range);
-    context->cuts_large_ = context->inner().may_have_devices() && least[2] == 1;
-    return context;
 }
 
 NonblockingContext::NonblockingContext(std::shared_ptr<InnerCommunicator> inner,
@@ -71,12 +65,11 @@ NonblockingContext::~NonblockingContext() { inner_->contexts().erase(number_); }
 tags::Tags NonblockingContext::tags_of(uint64_t operation) const {
     const int nodes = inner_->topology().nodes();
     const auto place = static_cast<int>(operation % static_cast<uint64_t>(range_.operations));
-    const int first = range_.first + place * tags_of_operation(inner_->topology());
+    const int first = range_.first + place * (nodes + 1);
     return {.direct = first,
             .sent_piece = first + 1 + inner_->topology().node_of(inner_->rank()),
             .by_node = true,
-            .first_node = first + 1,
-            .part = cuts_large_ ? first + 1 + nodes : -1};
+            .first_node = first + 1};
 }
 
 } // namespace nodeaware

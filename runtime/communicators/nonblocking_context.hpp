@@ -44,8 +44,6 @@ class NonblockingContext {
     const int number_;
     const tags::Range range_;
     uint64_t operations_ = 0;
-    /// Some rank may have memory of devices, and no rank's MPI knows it.
-    bool cuts_large_ = false;
 };
 
 } // namespace nodeaware

@@ -25,7 +25,6 @@ struct Tags {
     /// Otherwise they come from the rank that the schedule names, with the tag of sent_piece.
     bool by_node = false;
     int first_node = 0;
-    int part = -1; ///< of parts of direct messages, see MpiTransport::cut_large()
 };
 
 inline Tags of_blocking(uint32_t call) {

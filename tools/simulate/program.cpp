@@ -84,8 +84,8 @@ struct Task {
     std::vector<size_t> patterns;
 };
 
-/// What is told of a way that does nothing for one pattern that matters to the next is found out in
-/// one job, for it takes long until a large one has started.
+/// A large job takes long to start, so all patterns are in one; but each in its own where what the
+/// library has learned from one pattern would count for the next.
 std::vector<Task> tasks_of(const std::vector<std::string>& ways, size_t patterns,
                            const std::string& operation) {
     std::vector<Task> tasks;
