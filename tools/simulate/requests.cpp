@@ -1,58 +1,17 @@
 #include "tools/simulate/requests.hpp"
 
+#include "tools/simulate/barrier.hpp"
 #include "tools/simulate/virtual_time.hpp"
 
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <tuple>
 
 namespace nodeaware::simulation {
 
 namespace {
-
-/// SMPI's goes through rank 0, one by one. This one: in round k each rank has heard of 2^k others.
-class Barrier {
-  public:
-    explicit Barrier(MPI_Comm comm) : comm_(comm) {
-        PMPI_Comm_rank(comm, &rank_);
-        PMPI_Comm_size(comm, &size_);
-        begin_round();
-    }
-
-    /// True when it is over; `code`: of the first failure.
-    bool advance(int& code) {
-        int is_over = 0;
-        while (distance_ < size_) {
-            code = PMPI_Testall(2, requests_.data(), &is_over, MPI_STATUSES_IGNORE);
-            if (code != MPI_SUCCESS) { return true; }
-            if (is_over == 0) { return false; }
-            distance_ *= 2;
-            begin_round();
-            virtual_time::note_progress();
-        }
-        return true;
-    }
-
-  private:
-    static constexpr int tag = 999999; // the library uses none as high
-
-    void begin_round() {
-        if (distance_ >= size_) { return; }
-        virtual_time::before_call();
-        PMPI_Irecv(nullptr, 0, MPI_BYTE, (rank_ + size_ - distance_) % size_, tag, comm_,
-                   &requests_[0]);
-        PMPI_Isend(nullptr, 0, MPI_BYTE, (rank_ + distance_) % size_, tag, comm_, &requests_[1]);
-    }
-
-    MPI_Comm comm_;
-    int rank_ = 0;
-    int size_ = 0;
-    int distance_ = 1;
-    std::array<MPI_Request, 2> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-};
 
 /// What a handle of the simulation leads to.
 struct Request {
