@@ -137,8 +137,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option(
            "--memory", options.memory,
            "Where the buffers are: host, device, managed (memory of GPUs), or mixed, another "
-           "one on every rank. An MPI that takes no memory of GPUs needs --only mpi, and the "
-           "library")
+           "one on every rank. Where MPI takes no memory of GPUs, a native call has each message "
+           "copied by itself, before it and after it")
         ->check(CLI::IsMember({"host", "device", "managed", "mixed"}))
         ->capture_default_str();
     app.add_option("--json", options.json, "Write everything to this file");
@@ -311,13 +311,21 @@ class Output {
 };
 
 // Collective. `memory` lives until MPI is finished.
-void open_memory(Options& options, Memory& memory, MPI_Comm control) {
+void open_memory(Options& options, Memory& memory, const CLI::App& app, MPI_Comm control) {
     memory.open(options.memory, control);
     options.settings.memory = &memory;
-    if (!memory.is_on_host() && options.settings.only != Only::mpi && !does_mpi_take_devices()) {
-        throw InputError("native calls: this MPI does not say that it takes memory of GPUs "
-                         "(NODEAWARE_DEVICE_AWARE=yes says so for it); --only mpi does without");
-    }
+    if (memory.is_on_host() || does_mpi_take_devices()) return;
+    options.settings.native_by_copies = true;
+    int ranks = 0;
+    check(MPI_Comm_size(control, &ranks), "MPI_Comm_size");
+    const bool is_rerouted = options.settings.only != Only::native;
+    const bool has_library = ranks_with_library(app.get_name(), false, control) == ranks;
+    throw_everywhere(is_rerouted && !has_library
+                         ? "this MPI does not say that it takes memory of GPUs "
+                           "(NODEAWARE_DEVICE_AWARE=yes says so for it), and not all ranks have "
+                           "libnodeaware.so preloaded; --only native does without"
+                         : "",
+                     control);
 }
 
 int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm world) {
@@ -337,7 +345,7 @@ int run(Options& options, Memory& memory, const CLI::App& app, MPI_Comm world) {
         if (rank == 0) print_messages(patterns);
         return exit_ok;
     }
-    open_memory(options, memory, control);
+    open_memory(options, memory, app, control);
     options.settings.has_sparse_functions = has_sparse_functions(control);
     const std::vector<Case> cases = make_cases(patterns, chosen, options.settings, rank, ranks);
     Output output(options, cases, app, control);

@@ -109,6 +109,22 @@ Buffers::Ends Buffers::place(const std::vector<Message>& messages, const Placeme
     return {static_cast<std::size_t>(send_end) + gap, static_cast<std::size_t>(receive_end) + gap};
 }
 
+void Buffers::stay_on_host(bool stay) {
+    send_.stay_on_host(stay);
+    receive_.stay_on_host(stay);
+}
+
+void Buffers::copy_sends_off_device() {
+    for (const Block& block : sends_) {
+        send_.copy_off_device(block.offset, block.bytes);
+        if (one_block_) break;
+    }
+}
+
+void Buffers::copy_receives_to_device() {
+    for (const Block& block : receives_) receive_.copy_to_device(block.offset, block.bytes);
+}
+
 void Buffers::fill(std::int64_t call) {
     for (const Block& block : sends_) {
         const Content content(rank_, one_block_ ? any_destination : block.peer, call);

@@ -67,6 +67,12 @@ class Buffers {
     unsigned char* send_data() { return send_.data(); }
     unsigned char* receive_data() { return receive_.data(); }
 
+    // From now on data is on the host: for an MPI that takes no memory of devices. Its messages are
+    // then copied one by one, as applications do it that leave this to nobody.
+    void stay_on_host(bool stay);
+    void copy_sends_off_device();
+    void copy_receives_to_device();
+
     // Before a call: what this rank sends, different in every call; canaries where it receives.
     void fill(std::int64_t call);
     // What has come where nobody knew of it, into the blocks of its sources; buffers of the host.

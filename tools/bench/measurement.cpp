@@ -105,13 +105,23 @@ class Measurement {
         ++calls_;
         buffers_.fill(calls_);
         const StartLine::Start start = line.wait(comm);
-        operation_.call(contender.call);
+        call(contender);
         const double elapsed = now() - start.time;
         line.rest();
         if (operation_.deliver != nullptr) operation_.deliver(contender.call);
         contender.late += start.late ? 1 : 0;
         buffers_.verify(calls_, contender.wrong);
         return elapsed;
+    }
+
+    void call(Contender& contender) {
+        const bool by_copies = settings_.native_by_copies && contender.call.form == &native_form;
+        if (!by_copies) return operation_.call(contender.call);
+        buffers_.stay_on_host(true);
+        buffers_.copy_sends_off_device();
+        operation_.call(contender.call);
+        buffers_.copy_receives_to_device();
+        buffers_.stay_on_host(false);
     }
 
     double slowest(double seconds) const {

@@ -27,6 +27,7 @@ struct Settings {
     StartLine::Mode start = StartLine::Mode::barrier;
     double pause = 0; // seconds, of StartLine
     Memory* memory = nullptr;
+    bool native_by_copies = false;     // of each message by itself: this MPI takes none of devices
     bool has_sparse_functions = false; // see has_sparse_functions()
 };
 

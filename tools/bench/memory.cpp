@@ -53,12 +53,29 @@ bool does_mpi_take_devices() {
 
 Bytes::Bytes(Memory& memory, Place place, std::size_t size) : gpu_(memory.gpu()), host_(size) {
     using nodeaware::tool::DeviceBuffer;
-    if (place != Place::host)
-        device_ = std::make_unique<DeviceBuffer>(gpu_, size, place == Place::managed);
+    using nodeaware::tool::ReachableMemory;
+    if (place == Place::host) return;
+    device_ = std::make_unique<DeviceBuffer>(gpu_, size, place == Place::managed);
+    if (size > 0) pinned_ = std::make_unique<ReachableMemory>(gpu_, host_.data(), size);
 }
 
 unsigned char* Bytes::data() {
-    return device_ == nullptr ? host_.data() : reinterpret_cast<unsigned char*>(device_->data());
+    if (device_ == nullptr || are_on_host_) return host_.data();
+    return reinterpret_cast<unsigned char*>(device_->data());
+}
+
+void Bytes::copy_off_device(int offset, int bytes) {
+    if (device_ == nullptr || bytes == 0) return;
+    const auto from = static_cast<std::size_t>(offset);
+    gpu_.copy_to_host(host_.data() + offset, device_->address() + from,
+                      static_cast<std::size_t>(bytes));
+}
+
+void Bytes::copy_to_device(int offset, int bytes) {
+    if (device_ == nullptr || bytes == 0) return;
+    const auto to = static_cast<std::size_t>(offset);
+    gpu_.copy_to_device(device_->address() + to, host_.data() + offset,
+                        static_cast<std::size_t>(bytes));
 }
 
 void Bytes::write() {

@@ -43,8 +43,12 @@ class Bytes {
   public:
     Bytes(Memory& memory, Place place, std::size_t size);
 
-    // As MPI is given them.
+    // As MPI is given them; on the host while that is said.
     unsigned char* data();
+    void stay_on_host(bool stay) { are_on_host_ = stay; }
+    // One copy each, which is over when these return. Nothing if the bytes are on the host anyhow.
+    void copy_off_device(int offset, int bytes);
+    void copy_to_device(int offset, int bytes);
     // On the host: to be written to MPI's, and read from there. The same if they are on the host.
     std::vector<unsigned char>& host() { return host_; }
     void write();
@@ -54,6 +58,8 @@ class Bytes {
     nodeaware::tool::Gpu& gpu_;
     std::vector<unsigned char> host_;
     std::unique_ptr<nodeaware::tool::DeviceBuffer> device_;
+    std::unique_ptr<nodeaware::tool::ReachableMemory> pinned_; // all of host_
+    bool are_on_host_ = false;
 };
 
 } // namespace bench
