@@ -18,6 +18,7 @@ thread_local std::size_t depth = 0; ///< of contexts, below the current one
 
 constexpr int global = 0;
 constexpr int relaxed = 2;
+constexpr int spoilt_capture = 901;
 thread_local int capture_mode = global;
 std::atomic<bool> is_recording = false;
 std::atomic<bool> is_spoilt = false;
@@ -124,6 +125,17 @@ DRIVER cuThreadExchangeStreamCaptureMode(int* mode) {
     if (*mode < global || *mode > relaxed) { return invalid_value; }
     std::swap(*mode, capture_mode);
     return success;
+}
+// What records is not looked at: the graph is empty.
+DRIVER cuStreamBeginCapture_v2(void* /*stream*/, int /*mode*/) {
+    is_spoilt = false;
+    is_recording = true;
+    return success;
+}
+DRIVER cuStreamEndCapture(void* /*stream*/, void** graph) {
+    *graph = nullptr;
+    is_recording = false;
+    return is_spoilt ? spoilt_capture : success;
 }
 
 extern "C" __attribute__((visibility("default"))) void stand_in_begin_capture() {

@@ -257,6 +257,11 @@ DRIVER stand_in_allocate_from_pool(std::uint64_t* address, std::size_t bytes, in
     const std::lock_guard lock(driver_mutex());
     return allocate(address, bytes, Kind::pool, device);
 }
+DRIVER cuMemAllocAsync(std::uint64_t* address, std::size_t bytes, void* /*stream*/) {
+    const std::lock_guard lock(driver_mutex());
+    if (current_context() == nullptr) { return invalid_context; }
+    return allocate(address, bytes, Kind::pool, current()->device);
+}
 DRIVER cuMemFree_v2(std::uint64_t address) {
     MAY_FAIL
     const std::lock_guard lock(driver_mutex());

@@ -59,8 +59,3 @@ extern "C" __attribute__((visibility("default"))) void stand_in_fail(const char*
     const std::lock_guard lock(mutex);
     fault() = {function, call, 0, true};
 }
-
-DRIVER cuGetErrorString(int code, const char** text) {
-    *text = code == invalid_context ? "stand-in: no context" : "stand-in: failed";
-    return success;
-}

@@ -1,4 +1,4 @@
-// What the stand-in tells of addresses, and is told.
+// What the stand-in tells of addresses and errors, and is told.
 
 #include "tests/device/driver_function.hpp"
 #include "tests/device/known.hpp"
@@ -38,5 +38,9 @@ DRIVER cuPointerSetAttribute(const void* value, int attribute, std::uint64_t add
     static std::set<std::uint64_t> synchronous; // by serial
     const bool is_new = synchronous.insert(known.serial).second;
     ++(is_new ? counts().synchronous : counts().synchronous_again);
+    return success;
+}
+DRIVER cuGetErrorString(int code, const char** text) {
+    *text = code == invalid_context ? "stand-in: no context" : "stand-in: failed";
     return success;
 }
