@@ -3,6 +3,7 @@
 
 #include "runtime/collectives/mpi_transport.hpp"
 #include "runtime/device/list_kernel.hpp"
+#include "runtime/device/sharing.hpp"
 #include "runtime/device/slabs.hpp"
 #include "runtime/memory/device_copy.hpp"
 
@@ -136,7 +137,8 @@ bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint
             return copy_on_host(item, other_item, bytes);
         }
         const bool are_dense = from.dense_on_device != nullptr && to.dense_on_device != nullptr;
-        if (are_dense && device::are_on_one_device(from.place, to.place)) {
+        if (are_dense && device::are_on_one_device(from.place, to.place) &&
+            !device::is_faster_by_host(bytes)) {
             copy_later(from,
                        {Direction::within_device, address_of(to.dense_on_device),
                         address_of(from.dense_on_device), bytes, nullptr},

@@ -16,6 +16,7 @@
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/memory.hpp"
 #include "runtime/device/own_streams.hpp"
+#include "runtime/device/sharing.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
 #include "runtime/point_to_point/hooks.hpp"
@@ -150,7 +151,10 @@ const abi::Core* start(void (*then)(), const void* (*caller)()) {
         Communicator::open();
         library = new Library(std::move(world));
         device::set_mpi_awareness(library->world.options.device_aware);
-        device::list_kernel::allow(library->world.options.device_kernels);
+        const DeviceKernels kernels = library->world.options.device_kernels;
+        device::list_kernel::allow(kernels != DeviceKernels::no);
+        device::set_processes_on_machine(kernels == DeviceKernels::yes ? 1
+                                                                       : library->world.ranks_here);
         library->report.open(library->world.options);
         open_ranges(library->world);
         if (!library->world.options.observes) { contexts::prepare(MPI_COMM_WORLD); }

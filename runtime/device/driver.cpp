@@ -26,6 +26,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(host_to_device_later, "cuMemcpyHtoDAsync_v2");
     find(device_to_host_later, "cuMemcpyDtoHAsync_v2");
     find(device_to_device_later, "cuMemcpyDtoDAsync_v2");
+    look_for(rows_later, "cuMemcpy2DAsync_v2");
     find(stream_synchronize, "cuStreamSynchronize");
     find(pin, "cuMemHostRegister_v2");
     find(unpin, "cuMemHostUnregister");
@@ -58,6 +59,7 @@ const char* Driver::load(bool is_loaded_only) {
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
     find(device_get, "cuDeviceGet");
+    look_for(device_attribute, "cuDeviceGetAttribute");
     find(device_name, "cuDeviceGetName");
     find(device_memory, "cuDeviceTotalMem_v2");
     find(device_pci_id, "cuDeviceGetPCIBusId");

@@ -12,6 +12,30 @@ struct MemoryHandle {
     std::array<char, 64> bytes;
 };
 
+/// CUDA_MEMCPY2D: rows of bytes, so far apart at either end.
+struct RowsCopy {
+    static constexpr int on_host = 1;
+    static constexpr int on_device = 2;
+
+    size_t from_x = 0;
+    size_t from_y = 0;
+    int from_kind = 0;
+    uint64_t from_host = 0;
+    uint64_t from_device = 0;
+    void* from_array = nullptr;
+    size_t from_stride = 0;
+    size_t to_x = 0;
+    size_t to_y = 0;
+    int to_kind = 0;
+    uint64_t to_host = 0;
+    uint64_t to_device = 0;
+    void* to_array = nullptr;
+    size_t to_stride = 0;
+    size_t bytes = 0; ///< of a row
+    size_t rows = 0;
+};
+static_assert(sizeof(RowsCopy) == 128);
+
 /// CU_POINTER_ATTRIBUTE_BUFFER_ID: a number that no other memory of the process has, or will have.
 inline constexpr int attribute_buffer_id = 7;
 
@@ -28,6 +52,8 @@ struct Driver {
                                 void* stream) = nullptr;
     int (*device_to_host_later)(void* to, uint64_t from, size_t bytes, void* stream) = nullptr;
     int (*device_to_device_later)(uint64_t to, uint64_t from, size_t bytes, void* stream) = nullptr;
+    /// A driver may have none.
+    int (*rows_later)(const RowsCopy* what, void* stream) = nullptr;
     int (*stream_synchronize)(void* stream) = nullptr;
     // Memory of the host that devices reach without the driver's own copy. No part of it may be
     // registered twice, and one copy may not leave what was registered at once.
@@ -76,6 +102,8 @@ struct Driver {
     int (*init)(unsigned flags) = nullptr;
     int (*device_count)(int* count) = nullptr;
     int (*device_get)(int* device, int ordinal) = nullptr;
+    /// A driver may have none.
+    int (*device_attribute)(int* value, int attribute, int device) = nullptr;
     int (*device_name)(char* name, int length, int device) = nullptr;
     int (*device_memory)(size_t* bytes, int device) = nullptr;
     int (*device_pci_id)(char* text, int length, int device) = nullptr;

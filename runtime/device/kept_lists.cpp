@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t most_bytes = HostMemory::most_kept / 4;
 constexpr size_t most_lists = 256;
 /// Of one: no list needs more, but it may have got a block that was made for something else.
-constexpr uint64_t most_bytes_of_one = 8 << 20;
+constexpr uint64_t most_bytes_of_one = 16 << 20;
 
 struct Entry {
     size_t hash = 0;

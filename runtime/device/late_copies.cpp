@@ -16,8 +16,10 @@ LateCopies::~LateCopies() {
 void LateCopies::add(const Place& place, const Copy& wanted, uint32_t number) {
     Copy copy = wanted;
     const Span on_device{copy.direction == Direction::to_host ? copy.from : copy.to, copy.bytes};
-    copy.is_for_kernels = place.is_for_kernels && copy.direction != Direction::within_device &&
-                          (copy.runs != nullptr || place.holds(on_device));
+    const bool is_of_place = copy.direction != Direction::within_device &&
+                             (copy.runs != nullptr || place.holds(on_device));
+    copy.is_for_kernels = place.is_for_kernels && is_of_place;
+    copy.allocation = is_of_place ? place.allocation.begin : 0;
     const bool is_to_device = copy.direction == Direction::to_device;
     const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
         return !group.has_begun && group.bytes < many_bytes &&
@@ -88,8 +90,8 @@ void LateCopies::begin_run(Copies& copies, Group& group, Copy copy) {
             bytes = copy.mapping->in_one_copy({on_host, copy.bytes});
             copy.mapping->pin(copies, group.place, {on_host, bytes});
         }
-        group.submission.add(copies,
-                             {copy.direction, copy.to, copy.from, bytes, copy.is_for_kernels});
+        group.submission.add(copies, {copy.direction, copy.to, copy.from, bytes,
+                                      copy.is_for_kernels, copy.allocation});
         copy.to += bytes;
         copy.from += bytes;
         copy.bytes -= bytes;

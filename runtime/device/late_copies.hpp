@@ -31,6 +31,7 @@ class LateCopies {
         uint64_t first_byte = 0;
         /// All of it that is on a device may be reached by kernels; add() knows for one allocation.
         bool is_for_kernels = false;
+        uint64_t allocation = 0; ///< Piece::allocation, likewise
     };
 
     LateCopies() = default;

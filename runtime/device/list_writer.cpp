@@ -25,11 +25,16 @@ bool ListWriter::add(uint64_t to, uint64_t from, uint64_t bytes) {
     return true;
 }
 
-/// So that a thread moves the widest word once or twice.
+/// So that a thread moves the widest word up to four times, which it does at once, and those that
+/// are side by side a whole line.
 size_t ListWriter::class_of(uint32_t bytes) {
     constexpr uint32_t word = 16;
-    const uint32_t words = std::clamp((bytes + word - 1) / word, 1U, list_block);
-    return static_cast<size_t>(std::bit_width(std::bit_ceil(words)) - 1);
+    constexpr uint32_t line = 8;
+    constexpr uint32_t at_once = 4;
+    const uint32_t words = (bytes + word - 1) / word;
+    const uint32_t lanes = words <= line ? words : std::max(line, (words + at_once - 1) / at_once);
+    return static_cast<size_t>(std::bit_width(std::bit_ceil(std::clamp(lanes, 1U, list_block))) -
+                               1);
 }
 
 void ListWriter::sort_into_classes() {

@@ -15,7 +15,7 @@ class ListWriter {
   public:
     /// Longer runs, and more of them, are for other lists.
     static constexpr uint64_t most_bytes = 64 << 10;
-    static constexpr size_t most_runs = 64 << 10;
+    static constexpr size_t most_runs = 1 << 20;
 
     /// False: not in one list with those before, and it has not been added. Throws std::bad_alloc.
     bool add(uint64_t to, uint64_t from, uint64_t bytes);

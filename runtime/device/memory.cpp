@@ -3,11 +3,13 @@
 #include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 #include "runtime/device/own_streams.hpp"
+#include "runtime/device/sharing.hpp"
 #include "runtime/job/device_counts.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/mpi/mpi.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -138,9 +140,23 @@ void Copies::to_host(void* to, uint64_t from, uint64_t bytes) {
 
 void Copies::to_device(uint64_t to, const void* from, uint64_t bytes) {
     const ranges::Range range("copy", "to device", bytes);
+    if (are_devices_shared() && to_device_by_engine(to, from, bytes)) { return; }
     check(driver()->host_to_device_later(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
     is_under_way_ = true;
     DeviceCounting::add({.to_device = bytes, .copies = 1, .unpinned = unpinned(from, bytes)});
+}
+
+/// What is short the driver puts among the commands for what runs kernels (on an H200 up to 24
+/// KiB), and it waits for the turns of other processes. As two rows it goes to the copy engine.
+/// False: it is not short, or has to be copied as ever.
+bool Copies::to_device_by_engine(uint64_t to, const void* from, uint64_t bytes) {
+    constexpr uint64_t longest = 32 << 10;
+    if (bytes < 2 || bytes > longest) { return false; }
+    const auto source = reinterpret_cast<uintptr_t>(from);
+    const uint64_t half = bytes / 2;
+    if (!rows({Direction::to_device, to, source, half, 2, half, half})) { return false; }
+    const uint64_t last = bytes - 2; // the first of these once more, for one row goes the old way
+    return bytes % 2 == 0 || rows({Direction::to_device, to + last, source + last, 1, 2, 1, 1});
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
@@ -148,6 +164,36 @@ void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
     check(driver()->device_to_device_later(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
     is_under_way_ = true;
     DeviceCounting::add({.within = bytes, .copies = 1});
+}
+
+bool Copies::rows(const Rows& rows) {
+    constexpr uint64_t longest_stride = 1 << 30; // of the driver
+    const uint64_t bytes = rows.bytes * rows.count;
+    const bool is_to_host = rows.direction == Direction::to_host;
+    const ranges::Range range("copy of rows", is_to_host ? "to host" : "to device", bytes);
+    const bool is_possible = driver()->rows_later != nullptr &&
+                             rows.direction != Direction::within_device &&
+                             std::max(rows.to_stride, rows.from_stride) <= longest_stride &&
+                             find_pinned(rows.host_span()).bytes > 0;
+    if (!is_possible || !begin_rows(rows)) { return false; }
+    is_under_way_ = true;
+    DeviceCounting::add(is_to_host ? DeviceCounts{.to_host = bytes, .copies = 1}
+                                   : DeviceCounts{.to_device = bytes, .copies = 1});
+    return true;
+}
+
+bool Copies::begin_rows(const Rows& rows) {
+    RowsCopy copy;
+    copy.bytes = rows.bytes;
+    copy.rows = rows.count;
+    copy.to_stride = rows.to_stride;
+    copy.from_stride = rows.from_stride;
+    const bool is_to_host = rows.direction == Direction::to_host;
+    copy.to_kind = is_to_host ? RowsCopy::on_host : RowsCopy::on_device;
+    copy.from_kind = is_to_host ? RowsCopy::on_device : RowsCopy::on_host;
+    (is_to_host ? copy.to_host : copy.to_device) = rows.to;
+    (is_to_host ? copy.from_device : copy.from_host) = rows.from;
+    return driver()->rows_later(&copy, stream_) == 0;
 }
 
 void Copies::finish() {

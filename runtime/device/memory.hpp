@@ -55,6 +55,23 @@ struct Threads {
 
 enum class Direction : uint8_t { to_host, to_device, within_device };
 
+/// Bytes side by side, and others so far behind them at either end.
+struct Rows {
+    Direction direction = Direction::to_host;
+    uint64_t to = 0;
+    uint64_t from = 0;
+    uint64_t bytes = 0; ///< of one
+    uint64_t count = 1;
+    uint64_t to_stride = 0;
+    uint64_t from_stride = 0;
+
+    uint64_t on_host() const { return direction == Direction::to_host ? to : from; }
+    Span host_span() const {
+        const uint64_t stride = direction == Direction::to_host ? to_stride : from_stride;
+        return {on_host(), (count - 1) * stride + bytes};
+    }
+};
+
 /// Copies between the host and one allocation, in the context of the allocation; what was current
 /// is so again afterwards. They follow what the application's default stream has been given.
 class Copies {
@@ -73,6 +90,9 @@ class Copies {
     /// fails before, the end of these copies waits: nothing is written to any more afterwards.
     void to_host(void* to, uint64_t from, uint64_t bytes);
     void to_device(uint64_t to, const void* from, uint64_t bytes);
+    /// The same of rows, as one copy; between host and device. False: nothing has begun, as where
+    /// the driver has no such copy, or the bytes on the host have not been pinned at once.
+    bool rows(const Rows& rows);
     /// Between this allocation and another of the same device.
     void within_device(uint64_t to, uint64_t from, uint64_t bytes);
     void finish();
@@ -98,6 +118,8 @@ class Copies {
 
   private:
     void* context_of(const Place& place);
+    bool begin_rows(const Rows& rows);
+    bool to_device_by_engine(uint64_t to, const void* from, uint64_t bytes);
     void leave();
 
     void* stream_;

@@ -18,11 +18,15 @@ struct Piece {
     uint64_t from = 0;
     uint64_t bytes = 0;
     bool is_for_kernels = false; ///< Place::is_for_kernels, of all that is on a device
+    /// Of the allocation on a device, as pieces have it in common that may be rows of one copy; 0:
+    /// not known.
+    uint64_t allocation = 0;
 };
 
 /// Copies of one context that begin together. A copy by itself takes about as long as 100 KB more
-/// of it would; so many short ones are a list, which a kernel carries out, where that works, and
-/// all others go to the copy engine.
+/// of it would, and those that are alike and equally far apart are rows of one. Where there are
+/// many short ones all the same, they are a list, which a kernel carries out, where that works and
+/// takes less time; all others go to the copy engine.
 class Submission {
   public:
     Submission() = default;
@@ -38,23 +42,28 @@ class Submission {
     /// given back.
     void end() { lists_.clear(); }
 
-    /// Of a list: it costs about as much as two copies, to write it and to launch the kernel.
-    static constexpr size_t fewest = 8;
-
   private:
     /// Of one direction. The kernel has other addresses for memory of the host, by so much.
     struct List {
         ListWriter writer;
         uint64_t shift = 0;
+        std::vector<Rows> copies; ///< the same, for the copy engine, unless these are too many
+        uint64_t rows = 0;        ///< of all of them
+        bool are_too_many = false;
     };
 
     List& list_of(Direction direction) { return open_[static_cast<size_t>(direction)]; }
     bool find_shift(Copies& copies, const Piece& piece, uint64_t* shift);
     bool add_to_list(Copies& copies, const Piece& piece);
+    void add_to_rows(Copies& copies, const Piece& piece);
+    static bool goes_on(Rows& rows, const Piece& piece);
+    static bool is_for_engine(const List& list);
+    void begin_by_engine(Copies& copies, Direction direction);
     void begin_list(Copies& copies, Direction direction);
     bool launch(Copies& copies, Direction direction);
 
     std::array<List, 3> open_;
+    uint64_t allocation_ = 0;                            ///< of the last piece
     std::vector<std::shared_ptr<const KeptList>> lists_; ///< that kernels may be reading
     Span pinned_;                                        ///< memory of the host that was used last
     uint64_t pinned_address_ = 0;

@@ -206,11 +206,15 @@ std::vector<OptionRow> make_table() {
          "dd: memory that a rank takes of a GPU for this, when it first needs it; what has no room "
          "there goes by md.",
          [](Options& o, std::string_view v) { o.parameters.device_slab_bytes = parse_bytes(v); }},
-        {"DEVICE_KERNELS", "auto, no", "auto",
+        {"DEVICE_KERNELS", "auto, yes, no", "auto",
          "Whether memory of GPUs in many short pieces is copied by kernels. auto: where they pass "
-         "a trial; no: for programs whose own kernels wait for the end of an exchange.",
+         "a trial, and where processes take turns on a GPU only of very many pieces; yes: as where "
+         "each process has a GPU of its own; no: for programs whose own kernels wait for the end "
+         "of an exchange.",
          [](Options& o, std::string_view v) {
-             o.device_kernels = pick<bool>(v, {{"auto", true}, {"no", false}});
+             o.device_kernels = pick<DeviceKernels>(v, {{"auto", DeviceKernels::automatic},
+                                                        {"yes", DeviceKernels::yes},
+                                                        {"no", DeviceKernels::no}});
          }},
         {"MODEL", "a name, or a path", "",
          "Table of what messages cost on this machine, which `auto` and `model` choose by: one "

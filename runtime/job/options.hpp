@@ -20,6 +20,10 @@ enum class Region { node, socket, numa };
 /// Whether MPI can send from and receive into the memory of GPUs.
 enum class DeviceAware { automatic, yes, no };
 
+/// Whether copies of many short runs are made by kernels; yes: also where it is not known that each
+/// process has a GPU of its own.
+enum class DeviceKernels { automatic, yes, no };
+
 enum class LogLevel { off, warn, info, debug };
 
 /// How messages of which the receivers do not know find them (nodeaware.h).
@@ -44,7 +48,7 @@ struct Options {
     std::string model; ///< name or path of the model table; empty: the user's, else the default
     Region region = Region::node;
     DeviceAware device_aware = DeviceAware::automatic;
-    bool device_kernels = true; ///< copies of many short runs by kernels
+    DeviceKernels device_kernels = DeviceKernels::automatic;
     bool reorders_grids = false;
     SparseMethod sparse = SparseMethod::automatic;
     std::vector<int> ppn;       ///< sizes of virtual nodes, used in turn; empty: none

@@ -195,6 +195,7 @@ World World::discover() {
     if (!misled.empty()) { log(LogLevel::warn, "{}", misled); }
     const MachineRanks machine(world.rank);
     const Binding place = describe_machine().place;
+    world.ranks_here = machine.ranks();
     world.oversubscribed = machine.ranks() > place.cores;
     find_nodes(world, machine,
                part_of_machine(world.options, place, machine.position(), machine.ranks()));

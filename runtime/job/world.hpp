@@ -18,6 +18,7 @@ struct World {
     std::string model_table;      ///< that costs are from
     std::vector<int> node_of;     ///< node (region) of every rank, named by any integers
     int machines = 1;             ///< which may have several nodes
+    int ranks_here = 1;           ///< on this machine
     bool oversubscribed = false;  ///< more ranks than cores on this machine
     bool threads_at_once = false; ///< MPI_THREAD_MULTIPLE on any rank
     MPI_Group group = MPI_GROUP_NULL;

@@ -147,7 +147,7 @@ void AreasOnHost::store(MPI_Comm comm) const {
         for (const device::Span& run : runs) {
             const auto from = reinterpret_cast<uintptr_t>(at(area)) + (run.begin - area.span.begin);
             submission.add(copies, {device::Direction::to_device, run.begin, from, run.bytes,
-                                    area.place.is_for_kernels});
+                                    area.place.is_for_kernels, area.place.allocation.begin});
         }
         submission.begin(copies);
         copies.finish();

@@ -66,8 +66,9 @@ void copy_runs(const device::Place& place, Direction direction, const device::Ru
         const device::Span run = reader.peek(size - done);
         const auto here = reinterpret_cast<uintptr_t>(bytes + done);
         const bool is_to_host = direction == Direction::to_host;
-        submission.add(copies, {direction, is_to_host ? here : run.begin,
-                                is_to_host ? run.begin : here, run.bytes, place.is_for_kernels});
+        submission.add(copies,
+                       {direction, is_to_host ? here : run.begin, is_to_host ? run.begin : here,
+                        run.bytes, place.is_for_kernels, place.allocation.begin});
         reader.take(run.bytes);
         done += run.bytes;
     }

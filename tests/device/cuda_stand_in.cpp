@@ -21,6 +21,7 @@
 #include "tests/device/driver_function.hpp"
 #include "tests/device/known.hpp"
 #include "tests/device/pinned.hpp"
+#include "tests/device/reach.hpp"
 #include "tests/device/shared_allocations.hpp"
 #include "tests/device/stand_in.hpp"
 #include "tests/device/stream.hpp"
@@ -123,6 +124,8 @@ int allocate(std::uint64_t* address, std::size_t bytes, Kind kind, int device) {
     return success;
 }
 
+} // namespace
+
 /// Where the driver has the bytes of that address; nullptr: they may not be copied by this thread.
 char* look_up(std::uint64_t address, std::size_t bytes, int* code) {
     *code = invalid_value;
@@ -149,8 +152,6 @@ char* reach(std::uint64_t address, std::size_t bytes, int* code) {
     counts().bytes += bytes;
     return look_up(address, bytes, code);
 }
-
-} // namespace
 
 bool is_claimed(std::uint64_t address) {
     const bool is_own = address >= address_of(0) && address < address_of(all_bytes);

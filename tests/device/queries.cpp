@@ -29,6 +29,7 @@ DRIVER cuPointerGetAttributes(unsigned count, int* attributes, void** values,
 }
 DRIVER cuPointerSetAttribute(const void* value, int attribute, std::uint64_t address) {
     MAY_FAIL
+    UNSAFE_IN_CAPTURE
     constexpr int sync_memops = 6;
     const std::lock_guard lock(driver_mutex());
     const Known known = look_at(address);

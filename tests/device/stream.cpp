@@ -160,6 +160,25 @@ int begin_copy(void* stream, std::size_t direction, char* to, const char* from, 
     return success;
 }
 
+int begin_rows(void* stream, std::size_t direction, const RowsOfCopy& rows) {
+    const auto span = [&](std::size_t stride) { return (rows.count - 1) * stride + rows.bytes; };
+    const Reach reach = direction == to_device ? reach_of(rows.from, span(rows.from_stride))
+                                               : reach_of(rows.to, span(rows.to_stride));
+    if (reach != Reach::all) { return invalid_value; }
+    for (std::size_t row = 0; row < rows.count; ++row) {
+        std::memset(rows.to + row * rows.to_stride, 0xab, rows.bytes);
+    }
+    find_stream(stream).add({.direction = direction,
+                             .device = current_device(),
+                             .to = rows.to,
+                             .from = rows.from,
+                             .bytes = rows.bytes,
+                             .rows = rows.count,
+                             .to_stride = rows.to_stride,
+                             .from_stride = rows.from_stride});
+    return success;
+}
+
 void copy_now(std::size_t direction, char* to, const char* from, std::size_t bytes) {
     if (copies_take_time()) {
         wait_until(reserve_engine(current_device(), direction, bytes, now()));
@@ -183,8 +202,13 @@ bool is_being_copied(const char* begin, std::size_t bytes) {
     for (const auto& [name, stream] : streams()) {
         for (const Copy& copy : stream.under_way()) {
             if (copy.touches && copy.touches(begin, bytes)) { return true; }
-            const bool is_read = copy.from != nullptr && meet(copy.from, copy.bytes, begin, bytes);
-            if (is_read || meet(copy.to, copy.bytes, begin, bytes)) { return true; }
+            const std::size_t before = copy.rows - 1; // with what lies between
+            const bool is_read =
+                copy.from != nullptr &&
+                meet(copy.from, before * copy.from_stride + copy.bytes, begin, bytes);
+            if (is_read || meet(copy.to, before * copy.to_stride + copy.bytes, begin, bytes)) {
+                return true;
+            }
         }
     }
     return false;

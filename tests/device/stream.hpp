@@ -10,6 +10,16 @@
 bool is_a_stream(const void* stream);
 /// Spoils the target. `direction` as in copy_engine.hpp. What it returns is the driver's answer.
 int begin_copy(void* stream, std::size_t direction, char* to, const char* from, std::size_t bytes);
+/// The same of rows, of memory of the host that was pinned at once.
+struct RowsOfCopy {
+    char* to;
+    const char* from;
+    std::size_t bytes;
+    std::size_t count;
+    std::size_t to_stride;
+    std::size_t from_stride;
+};
+int begin_rows(void* stream, std::size_t direction, const RowsOfCopy& rows);
 /// Waits for it, which may be done without the lock.
 void copy_now(std::size_t direction, char* to, const char* from, std::size_t bytes);
 /// The same as begin_copy() for what a kernel does. `touches`: some of these bytes.

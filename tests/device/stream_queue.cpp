@@ -33,7 +33,7 @@ Time StreamQueue::find_end(const Copy& copy, Time before) const {
         return is_over ? std::max(ready, copy.awaited->ended_at_) : not_known;
     }
     if (copy.direction == within_device) { return ready; }
-    return reserve_engine(copy.device, copy.direction, copy.bytes, ready);
+    return reserve_engine(copy.device, copy.direction, copy.rows * copy.bytes, ready);
 }
 
 void StreamQueue::end_first() {
@@ -41,7 +41,11 @@ void StreamQueue::end_first() {
     if (first.work) {
         first.work();
     } else if (first.bytes > 0) {
-        std::memcpy(first.to, first.from != nullptr ? first.from : first.read.data(), first.bytes);
+        const char* const from = first.from != nullptr ? first.from : first.read.data();
+        for (std::size_t row = 0; row < first.rows; ++row) {
+            std::memcpy(first.to + row * first.to_stride, from + row * first.from_stride,
+                        first.bytes);
+        }
     }
     ended_at_ = first.end;
     under_way_.pop_front();

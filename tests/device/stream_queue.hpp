@@ -16,7 +16,10 @@ struct Copy {
     int device = 0;
     char* to = nullptr;
     const char* from = nullptr; ///< nullptr: `read`
-    std::size_t bytes = 0;
+    std::size_t bytes = 0; ///< of a row
+    std::size_t rows = 1;
+    std::size_t to_stride = 0;
+    std::size_t from_stride = 0;
     std::vector<char> read{};     ///< of a source that is not pinned
     std::function<void()> work{}; ///< of a kernel
     std::function<bool(const char*, std::size_t)> touches{};

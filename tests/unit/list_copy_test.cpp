@@ -83,6 +83,11 @@ class ListCopy : public testing::Test {
     }
 };
 
+class LongListCopy : public ListCopy {
+  protected:
+    LongListCopy() : ListCopy(10 << 20) {}
+};
+
 TEST_F(ListCopy, empty) {
     copy({});
     copy({{5, 9, 0}});
@@ -125,11 +130,24 @@ TEST_F(ListCopy, random_lists) {
     }
 }
 
-TEST_F(ListCopy, many_runs_take_several_lists) {
+TEST_F(LongListCopy, many_runs_take_several_lists) {
+    constexpr size_t count = ListWriter::most_runs + 10'000;
     std::vector<Piece> runs;
-    for (size_t i = 0; i < 100'000; ++i) { runs.push_back({8 * i, 8 * (99'999 - i), 5}); }
+    for (size_t i = 0; i < count; ++i) { runs.push_back({8 * i, 8 * (count - 1 - i), 5}); }
     copy(runs, 33);
     EXPECT_EQ(lists_, 2U);
+}
+
+/// Four at a time, some of which are no words, or not aligned.
+TEST_F(LongListCopy, words) {
+    for (const size_t bytes : {4, 8, 16}) {
+        std::vector<Piece> runs;
+        for (size_t i = 0; i < 10'000; ++i) { runs.push_back({bytes * i, 3 * bytes * i, bytes}); }
+        copy(runs, 5);
+        for (size_t i = 0; i < runs.size(); i += 700) { runs[i].bytes = bytes - 1; }
+        for (size_t i = 300; i < runs.size(); i += 900) { runs[i].from += 2; }
+        copy(runs, 5);
+    }
 }
 
 TEST_F(ListCopy, runs_come_back_as_they_were_added) {
@@ -198,8 +216,9 @@ TEST_F(ListCopy, work_is_divided) {
         for (uint32_t k = 0; k < parts[i].entries; ++k) {
             const uint32_t length = entries[parts[i].first + k].bytes;
             bytes += length;
-            EXPECT_LE(length, 16U * parts[i].lanes * (parts[i].lanes == list_block ? 4U : 1U));
-            EXPECT_GT(length, 8U * parts[i].lanes - 8U);
+            const uint32_t lanes = parts[i].lanes;
+            EXPECT_LE(length, (lanes < 8 ? 16U : 64U) * lanes);
+            EXPECT_GT(length, lanes <= 8 ? 8U * lanes - 8U : 32U * lanes - 16U);
         }
         EXPECT_LT(bytes, 2U * 16'384U);
         all += bytes;

@@ -111,6 +111,21 @@ void Gpu::begin_to_device(uint64_t to, const void* from, size_t bytes, void* str
     driver_->check(driver_->host_to_device_later(to, from, bytes, stream), "cuMemcpyHtoDAsync");
 }
 
+void Gpu::begin_to_device_by_engine(uint64_t to, const void* from, size_t bytes,
+                                    void* stream) const {
+    if (driver_->rows_later == nullptr) { return begin_to_device(to, from, bytes, stream); }
+    device::RowsCopy copy;
+    copy.from_kind = device::RowsCopy::on_host;
+    copy.from_host = reinterpret_cast<uintptr_t>(from);
+    copy.to_kind = device::RowsCopy::on_device;
+    copy.to_device = to;
+    copy.rows = 2;
+    copy.bytes = bytes / copy.rows;
+    copy.from_stride = copy.bytes;
+    copy.to_stride = copy.bytes;
+    driver_->check(driver_->rows_later(&copy, stream), "cuMemcpy2DAsync");
+}
+
 void Gpu::begin_to_host(void* to, uint64_t from, size_t bytes, void* stream) const {
     driver_->check(driver_->device_to_host_later(to, from, bytes, stream), "cuMemcpyDtoHAsync");
 }

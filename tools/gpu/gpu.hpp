@@ -56,6 +56,9 @@ class Gpu {
     void synchronize() const;
     /// These are done when wait() for their stream has returned. Throw GpuError.
     void begin_to_device(uint64_t to, const void* from, size_t bytes, void* stream) const;
+    /// As the library does it where several processes take turns on a device; an even number of
+    /// bytes, of memory that the device reaches.
+    void begin_to_device_by_engine(uint64_t to, const void* from, size_t bytes, void* stream) const;
     void begin_to_host(void* to, uint64_t from, size_t bytes, void* stream) const;
     void wait(void* stream) const;
     /// The one of this thread, in which the library copies.

@@ -258,11 +258,18 @@ void GpuCopies::copy(const Kind& kind, const Case& what) {
 }
 
 void GpuCopies::copy_by_stream(Direction direction, const Case& what) {
+    constexpr size_t longest_by_rows = 32 << 10; // as the library has it
     std::byte* const slot = job_.slot(job_.local());
     void* const stream = Gpu::stream_of_thread();
+    const auto begin_to_device = [&](uint64_t to, const std::byte* from, void* in) {
+        if (what.count > 1 && what.bytes <= longest_by_rows) {
+            gpu_.begin_to_device_by_engine(to, from, what.bytes, in);
+        } else {
+            gpu_.begin_to_device(to, from, what.bytes, in);
+        }
+    };
     if (direction == Direction::both) {
-        gpu_.begin_to_device(device_in_->address(), slot + what.bytes, what.bytes,
-                             other_stream_->handle());
+        begin_to_device(device_in_->address(), slot + what.bytes, other_stream_->handle());
         gpu_.begin_to_host(slot, device_out_->address(), what.bytes, stream);
         gpu_.wait(other_stream_->handle());
         return gpu_.wait(stream);
@@ -270,7 +277,7 @@ void GpuCopies::copy_by_stream(Direction direction, const Case& what) {
     for (size_t i = 0; i < static_cast<size_t>(what.in_a_row); ++i) {
         const size_t offset = i * what.bytes;
         if (direction == Direction::host_to_device) {
-            gpu_.begin_to_device(device_in_->address() + offset, slot + offset, what.bytes, stream);
+            begin_to_device(device_in_->address() + offset, slot + offset, stream);
         } else {
             gpu_.begin_to_host(slot + offset, device_out_->address() + offset, what.bytes, stream);
         }

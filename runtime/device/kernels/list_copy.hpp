@@ -66,6 +66,9 @@ template <class Word> NODEAWARE_ON_DEVICE void put(NODEAWARE_GLOBAL Word* word, 
 NODEAWARE_ON_DEVICE SixteenBytes get(const NODEAWARE_GLOBAL SixteenBytes* word) {
     return {word->first, word->second};
 }
+NODEAWARE_ON_DEVICE ListEntry get(const NODEAWARE_GLOBAL ListEntry* entry) {
+    return {entry->to, entry->from, entry->bytes};
+}
 NODEAWARE_ON_DEVICE void put(NODEAWARE_GLOBAL SixteenBytes* word, SixteenBytes value) {
     word->first = value.first;
     word->second = value.second;
@@ -114,8 +117,9 @@ NODEAWARE_ON_DEVICE uint32_t width_of(uint64_t number) {
 /// made of.
 NODEAWARE_ON_DEVICE void copy_run(uint64_t to, uint64_t from, uint32_t bytes, uint32_t lane,
                                   uint32_t lanes) {
-    const uint32_t width = width_of(to ^ from);
     const uint32_t narrow = width_of(to | from | bytes);
+    // Short ones are all copied in the same way, so that neighbours stay side by side.
+    const uint32_t width = bytes < 32 ? narrow : width_of(to ^ from);
     const uint32_t to_aligned = static_cast<uint32_t>(0U - to) & (width - 1U);
     const uint32_t head = to_aligned < bytes ? to_aligned : bytes;
     const uint32_t body = (bytes - head) & ~(width - 1U);
@@ -127,6 +131,49 @@ NODEAWARE_ON_DEVICE void copy_run(uint64_t to, uint64_t from, uint32_t bytes, ui
     }
 }
 
+/// Four entries, which are on their way at the same time.
+struct FourEntries {
+    ListEntry one, two, three, four;
+};
+
+/// False: not all of them are one word, aligned on both sides.
+template <class Word>
+NODEAWARE_ON_DEVICE bool copy_as_words(const CopyList& list, const FourEntries& e) {
+    const uint32_t bytes = sizeof(Word);
+    const bool are_words = e.one.bytes == bytes && e.two.bytes == bytes && e.three.bytes == bytes &&
+                           e.four.bytes == bytes;
+    const uint64_t places = list.to | list.from;
+    const uint32_t offsets = e.one.to | e.one.from | e.two.to | e.two.from | e.three.to |
+                             e.three.from | e.four.to | e.four.from;
+    if (!are_words || ((places | offsets) & (bytes - 1U)) != 0) { return false; }
+    const Word one = get(words_at<const Word>(list.from + e.one.from));
+    const Word two = get(words_at<const Word>(list.from + e.two.from));
+    const Word three = get(words_at<const Word>(list.from + e.three.from));
+    const Word four = get(words_at<const Word>(list.from + e.four.from));
+    put(words_at<Word>(list.to + e.one.to), one);
+    put(words_at<Word>(list.to + e.two.to), two);
+    put(words_at<Word>(list.to + e.three.to), three);
+    put(words_at<Word>(list.to + e.four.to), four);
+    return true;
+}
+
+/// Of entries of one lane each, from the `next`-th on, four at a time as long as they are words;
+/// which is the next then.
+NODEAWARE_ON_DEVICE uint32_t copy_at_once(const CopyList& list,
+                                          const NODEAWARE_GLOBAL ListEntry* entries, uint32_t next,
+                                          uint32_t end) {
+    for (; next + 3 * list_block < end; next += 4 * list_block) {
+        const FourEntries e = {get(entries + next), get(entries + next + list_block),
+                               get(entries + next + 2 * list_block),
+                               get(entries + next + 3 * list_block)};
+        if (!copy_as_words<EightBytes>(list, e) && !copy_as_words<SixteenBytes>(list, e) &&
+            !copy_as_words<FourBytes>(list, e)) {
+            break;
+        }
+    }
+    return next;
+}
+
 /// What one thread of one block does. There are list_block threads in a block, and no thread waits
 /// for another.
 NODEAWARE_ON_DEVICE void copy_as_thread(const CopyList& list, uint32_t block, uint32_t blocks,
@@ -135,8 +182,16 @@ NODEAWARE_ON_DEVICE void copy_as_thread(const CopyList& list, uint32_t block, ui
         const NODEAWARE_GLOBAL ListPart& part = words_at<const ListPart>(list.parts)[i];
         const uint32_t end = part.first + part.entries;
         const uint32_t lanes = part.lanes;
-        for (uint32_t k = part.first + thread / lanes; k < end; k += list_block / lanes) {
-            const NODEAWARE_GLOBAL ListEntry& entry = words_at<const ListEntry>(list.entries)[k];
+        const NODEAWARE_GLOBAL ListEntry* const entries = words_at<const ListEntry>(list.entries);
+        uint32_t k = part.first + thread / lanes;
+        if (lanes == 1) { k = copy_at_once(list, entries, k, end); }
+        ListEntry next = {0, 0, 0};
+        if (k < end) { next = get(entries + k); }
+        while (k < end) {
+            const ListEntry entry = next;
+            k += list_block / lanes;
+            // On its way while bytes are: the list may be far away.
+            if (k < end) { next = get(entries + k); }
             copy_run(list.to + entry.to, list.from + entry.from, entry.bytes, thread & (lanes - 1U),
                      lanes);
         }

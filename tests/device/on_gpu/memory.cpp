@@ -140,6 +140,16 @@ DRIVER cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t by
     MAY_FAIL
     return count_copy(REAL(cuMemcpyDtoDAsync_v2)(to, from, bytes, stream), bytes);
 }
+DRIVER cuMemcpy2DAsync_v2(const nodeaware::device::RowsCopy* what, void* stream) {
+    MAY_FAIL
+    const std::size_t bytes = what->bytes * what->rows;
+    const int code = count_copy(REAL(cuMemcpy2DAsync_v2)(what, stream), bytes);
+    const bool is_to_host = what->to_kind == nodeaware::device::RowsCopy::on_host;
+    const std::uint64_t host = is_to_host ? what->to_host : what->from_host;
+    const std::size_t stride = is_to_host ? what->to_stride : what->from_stride;
+    return count_later_copy(code, reinterpret_cast<const void*>(host),
+                            (what->rows - 1) * stride + what->bytes);
+}
 
 DRIVER cuIpcGetMemHandle(void* handle, std::uint64_t address) {
     MAY_FAIL

@@ -117,6 +117,36 @@ void alltoall(const Form& form, int each, MPI_Comm comm = MPI_COMM_WORLD) {
     require(target.read() == blocks.expected, "alltoall: wrong bytes");
 }
 
+/// Blocks that are alike and equally far apart are rows of one copy.
+void blocks_apart(int each) {
+    std::vector<int> counts, places, sent, expected;
+    for (int peer = 0; peer < ranks; ++peer) {
+        counts.push_back(each);
+        places.push_back(static_cast<int>(sent.size()));
+        for (int i = 0; i < each; ++i) {
+            sent.push_back(value(rank, peer, i));
+            expected.push_back(value(peer, rank, i));
+        }
+        sent.resize(sent.size() + 2, -7);
+        expected.resize(expected.size() + 2, -1);
+    }
+    const Array source(Kind::device, sent.size());
+    const Array target(Kind::device, expected.size());
+    source.write(sent);
+    target.write(std::vector<int>(expected.size(), -1));
+    const StandInCounts before = stand_in_counts();
+    call("MPI_Alltoallv of blocks apart", [&] {
+        return MPI_Alltoallv(source.data(), counts.data(), places.data(), MPI_INT, target.data(),
+                             counts.data(), places.data(), MPI_INT, MPI_COMM_WORLD);
+    });
+    const StandInCounts after = stand_in_counts();
+    const bool is_pinned = std::getenv("GPU_STAND_IN_PINS_NOTHING") == nullptr;
+    require(may_fail || is_aware || !is_pinned || after.copies - before.copies <= 2,
+            "not one copy of rows");
+    require_clean(before);
+    require(target.read() == expected, "blocks apart: wrong bytes");
+}
+
 /// What the application has given to its default stream comes before all copies of the exchange.
 void behind_default_stream(int each) {
     const Blocks blocks(each, true);
@@ -309,7 +339,9 @@ void run_all(MPI_Comm graph, const std::vector<int>& shifts) {
     alltoallv({Kind::device, Kind::pool}, large);
     columns({Kind::device, Kind::pool, true}, large / 4);
     columns({Kind::managed, Kind::device}, large / 4);
-    alltoall({Kind::device, Kind::device}, large / 4); // its own block stays on the device
+    alltoall({Kind::device, Kind::device}, large / 4); // its own block may stay on the device
+    blocks_apart(1);
+    blocks_apart(700);
     alltoallv({Kind::other_device, Kind::managed, true}, large);
     // An MPI that takes memory of devices knows nothing of streams.
     if (!is_aware && !may_fail) {

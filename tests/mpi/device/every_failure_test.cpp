@@ -28,6 +28,7 @@ constexpr std::array functions = {"cuMemHostRegister_v2", // first: nothing is p
                                   "cuMemcpyDtoHAsync_v2",
                                   "cuMemcpyHtoDAsync_v2",
                                   "cuMemcpyDtoDAsync_v2",
+                                  "cuMemcpy2DAsync_v2",
                                   "cuStreamSynchronize",
                                   "cuEventCreate",
                                   "cuStreamWaitEvent",

@@ -1,9 +1,10 @@
 // Messages with gaps from and to memory of devices: what arrives is what MPI has from and to memory
 // of the host, and nothing between is written. Where kernels copy, it takes few submissions.
 //
-// gaps_test [kernels|on_trial|repeated]: whether kernels are to be used, or once in each context
-// and never again; `repeated`: instead, two datatypes in turn, of which the second may have the
-// handle that the first one had, each with three numbers of elements, and again and again.
+// gaps_test [kernels|turns|on_trial|repeated]: whether kernels are to be used, or only where that
+// pays although processes take turns on a device, or once in each context and never again;
+// `repeated`: instead, two datatypes in turn, of which the second may have the handle that the
+// first one had, each with three numbers of elements, and again and again.
 
 #include "tests/mpi/device/case.hpp"
 #include "tests/mpi/device/gaps.hpp"
@@ -164,7 +165,8 @@ int main(int argc, char** argv) {
     exchange(all.front(), {Kind::device, Kind::other_device, true});
     // Of both devices, and perhaps of their contexts that were made anew.
     const bool is_on_trial = how == "on_trial";
-    require(are_kernels_wanted ||
+    const bool are_some_wanted = how == "turns";
+    require(are_kernels_wanted || are_some_wanted ||
                 (in_all >= (is_on_trial ? 2 : 0) && in_all <= (is_on_trial ? 4 : 0)),
             std::to_string(in_all) + " kernels");
     for (Gaps& gaps : all) { MPI_Type_free(&gaps.type); }
