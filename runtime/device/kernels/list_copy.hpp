@@ -162,10 +162,11 @@ NODEAWARE_ON_DEVICE bool copy_as_words(const CopyList& list, const FourEntries& 
 NODEAWARE_ON_DEVICE uint32_t copy_at_once(const CopyList& list,
                                           const NODEAWARE_GLOBAL ListEntry* entries, uint32_t next,
                                           uint32_t end) {
+    constexpr uint64_t apart = list_block;
     for (; next + 3 * list_block < end; next += 4 * list_block) {
-        const FourEntries e = {get(entries + next), get(entries + next + list_block),
-                               get(entries + next + 2 * list_block),
-                               get(entries + next + 3 * list_block)};
+        const NODEAWARE_GLOBAL ListEntry* const first = entries + next;
+        const FourEntries e = {get(first), get(first + apart), get(first + 2 * apart),
+                               get(first + 3 * apart)};
         if (!copy_as_words<EightBytes>(list, e) && !copy_as_words<SixteenBytes>(list, e) &&
             !copy_as_words<FourBytes>(list, e)) {
             break;
