@@ -35,8 +35,8 @@ std::vector<std::vector<bench::Message>> messages_by_rank(const bench::Pattern& 
 class Job {
   public:
     Job(std::span<const bench::Pattern* const> patterns, const JobSettings& settings,
-        Platform& platform)
-        : settings_(settings), platform_(platform),
+        Platform& platform, const Tell& tell)
+        : settings_(settings), platform_(platform), tell_(tell),
           line_(sg::Barrier::create(static_cast<unsigned>(platform.ranks()))) {
         const auto calls = static_cast<size_t>(settings.calls_before + settings.calls);
         for (const bench::Pattern* const pattern : patterns) {
@@ -47,7 +47,8 @@ class Job {
 
     /// The program of a rank.
     void run(int number);
-    std::vector<JobResult> results() const;
+    /// It has come to its end; throws std::runtime_error.
+    void check() const;
 
   private:
     /// An exchange, and what it has taken.
@@ -64,6 +65,7 @@ class Job {
 
     const JobSettings& settings_;
     Platform& platform_;
+    const Tell& tell_;
     std::vector<Case> cases_;
     sg::BarrierPtr line_; ///< which takes no time
     int ended_ = 0;
@@ -109,7 +111,10 @@ void Job::run(int number) {
             if (!settings_.core.empty() && !rank.has_core()) {
                 throw std::runtime_error("the library does not start");
             }
-            for (Case& of : cases_) { run_calls(rank, of, number); }
+            for (size_t i = 0; i < cases_.size(); ++i) {
+                run_calls(rank, cases_[i], number);
+                if (number == 0) { tell_(i, result(cases_[i])); } // all have left the barrier
+            }
         }
         PMPI_Finalize();
         ++ended_;
@@ -126,18 +131,15 @@ JobResult Job::result(const Case& of) const {
     return {*middle, of.slowest.front(), of.traffic, of.wrong.bytes};
 }
 
-std::vector<JobResult> Job::results() const {
+void Job::check() const {
     if (!failure_.empty()) { throw std::runtime_error(failure_); }
     if (ended_ < platform_.ranks()) { throw std::runtime_error("not all ranks come to the end"); }
-    std::vector<JobResult> all;
-    for (const Case& of : cases_) { all.push_back(result(of)); }
-    return all;
 }
 
 } // namespace
 
-std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
-                               const JobSettings& settings) {
+void run_job(std::span<const bench::Pattern* const> patterns, const JobSettings& settings,
+             const Tell& tell) {
     std::vector<std::string> words = {"nodeaware_simulator",
                                       "--log=root.thresh:error",
                                       "--cfg=contexts/stack-size:1024",
@@ -163,7 +165,7 @@ std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
     if (const char* const missing = load_mpi(find_function)) {
         throw std::logic_error(std::string("no ") + missing);
     }
-    Job job(patterns, settings, platform);
+    Job job(patterns, settings, platform, tell);
     SMPI_app_instance_register(instance, nullptr, platform.ranks());
     for (int rank = 0; rank < platform.ranks(); ++rank) {
         const auto actor = sg::Actor::create("rank-" + std::to_string(rank),
@@ -174,7 +176,7 @@ std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
     }
     engine.run();
     SMPI_finalize();
-    return job.results();
+    job.check();
 }
 
 } // namespace nodeaware::simulation

@@ -4,6 +4,7 @@
 #include "tools/simulate/platform.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,10 +29,13 @@ struct JobResult {
     int64_t wrong_bytes = 0;
 };
 
+/// Is told what a pattern, by its number, has taken: as soon as that is known.
+using Tell = std::function<void(size_t pattern, const JobResult& result)>;
+
 /// Runs it with these patterns, one after the other, in this process, which can do so once: what
 /// the library takes from the environment is its configuration. Throws TableError and
 /// std::runtime_error.
-std::vector<JobResult> run_job(std::span<const bench::Pattern* const> patterns,
-                               const JobSettings& settings);
+void run_job(std::span<const bench::Pattern* const> patterns, const JobSettings& settings,
+             const Tell& tell);
 
 } // namespace nodeaware::simulation

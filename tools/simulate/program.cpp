@@ -12,12 +12,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
+#include <poll.h>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,19 +101,22 @@ std::vector<Task> tasks_of(const std::vector<std::string>& ways, size_t patterns
     return tasks;
 }
 
-/// In a child: what it prints for its parent.
-ordered_json simulate(const Task& task, const Patterns& patterns, const Options& options,
-                      const std::string& way) {
+/// In a child: what a pattern has taken, or why the task fails, a line each for its parent.
+void tell(int output, const ordered_json& what) {
+    const int error = tuning::write_whole_to(output, what.dump() + "\n");
+    if (error != 0) { throw std::runtime_error(std::strerror(error)); }
+}
+
+void simulate(const Task& task, const Patterns& patterns, const Options& options,
+              const std::string& way, int output) {
     try {
         configure_library(options, way);
         std::vector<const bench::Pattern*> chosen;
         for (const size_t pattern : task.patterns) { chosen.push_back(&patterns[pattern]); }
-        ordered_json results;
-        for (const JobResult& result : run_job(chosen, settings_of(options, way))) {
-            results.push_back(json_of(result));
-        }
-        return results;
-    } catch (const std::exception& error) { return {{"failure", error.what()}}; }
+        run_job(chosen, settings_of(options, way), [&](size_t pattern, const JobResult& result) {
+            tell(output, {{"pattern", task.patterns[pattern]}, {"result", json_of(result)}});
+        });
+    } catch (const std::exception& error) { tell(output, {{"failure", error.what()}}); }
 }
 
 /// A task that a process is at.
@@ -120,6 +124,7 @@ struct Running {
     Task task;
     pid_t process;
     int output;
+    std::string text{}; ///< the beginning of a line
 };
 
 Running begin(Task task, const Patterns& patterns, const Options& options, const std::string& way) {
@@ -130,33 +135,31 @@ Running begin(Task task, const Patterns& patterns, const Options& options, const
     if (process < 0) { throw std::runtime_error(std::string("fork: ") + std::strerror(errno)); }
     if (process == 0) {
         close(ends[0]);
-        const std::string text = simulate(task, patterns, options, way).dump();
-        const int error = tuning::write_whole_to(ends[1], text);
+        simulate(task, patterns, options, way, ends[1]);
         std::fflush(nullptr);
-        _exit(error == 0 ? 0 : 1); // without the destructors of a simulation that has ended
+        _exit(0); // without the destructors of a simulation that has ended
     }
     close(ends[1]);
     return {std::move(task), process, ends[0]};
 }
 
-std::string read_all(int output) {
-    std::string text;
+/// Its lines, as far as they have come; false: there are no more.
+bool read_some(Running& running, std::vector<ordered_json>& lines) {
     char part[4096];
-    ssize_t length = 0;
-    while ((length = read(output, part, sizeof part)) > 0 || (length < 0 && errno == EINTR)) {
-        if (length > 0) { text.append(part, static_cast<size_t>(length)); }
+    const ssize_t length = read(running.output, part, sizeof part);
+    if (length < 0) { return errno == EINTR; }
+    running.text.append(part, static_cast<size_t>(length));
+    for (size_t end = 0; (end = running.text.find('\n')) != std::string::npos;) {
+        lines.push_back(ordered_json::parse(running.text.substr(0, end)));
+        running.text.erase(0, end + 1);
     }
-    close(output);
-    return text;
+    return length > 0;
 }
 
-ordered_json end(const Running& running) {
-    const std::string text = read_all(running.output);
+/// Why it has not told all.
+ordered_json failure_of(const Running& running) {
     int status = 0;
     while (waitpid(running.process, &status, 0) < 0 && errno == EINTR) {}
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !text.empty()) {
-        return ordered_json::parse(text);
-    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == virtual_time::waits_for_ever) {
         return {{"failure", "ranks wait for what does not come"}};
     }
@@ -192,35 +195,8 @@ void print_table(const std::string& pattern, const std::vector<std::string>& way
     }
 }
 
-/// By pattern and way.
+/// By pattern and way; null: not known yet.
 using Results = std::vector<std::vector<ordered_json>>;
-
-void keep(const Running& running, Results& results) {
-    const ordered_json found = end(running);
-    for (size_t i = 0; i < running.task.patterns.size(); ++i) {
-        results[running.task.patterns[i]][running.task.way] = found.is_array() ? found[i] : found;
-    }
-}
-
-Results simulate_all(const Patterns& patterns, const std::vector<std::string>& ways,
-                     const Options& options) {
-    Results results(patterns.size(), std::vector<ordered_json>(ways.size()));
-    std::vector<Running> running;
-    const auto end_first = [&] {
-        keep(running.front(), results);
-        running.erase(running.begin());
-    };
-    for (Task& task : tasks_of(ways, patterns.size(), options.operation)) {
-        if (running.size() >= static_cast<size_t>(options.jobs)) { end_first(); }
-        const std::string& way = ways[task.way];
-        running.push_back(begin(std::move(task), patterns, options, way));
-    }
-    while (!running.empty()) { end_first(); }
-    for (size_t i = 0; i < patterns.size(); ++i) {
-        print_table(patterns[i].spec, ways, results[i]);
-    }
-    return results;
-}
 
 ordered_json whole(const Options& options, const Patterns& patterns,
                    const std::vector<std::string>& ways, const Results& results) {
@@ -232,12 +208,17 @@ ordered_json whole(const Options& options, const Patterns& patterns,
                         {"operation", options.operation},
                         {"sender_share", options.sender_share},
                         {"receiver_share", options.receiver_share},
+                        {"complete", true},
                         {"patterns", ordered_json::array()}};
     for (size_t i = 0; i < patterns.size(); ++i) {
-        ordered_json seconds;
-        ordered_json details;
+        ordered_json seconds = ordered_json::object();
+        ordered_json details = ordered_json::object();
         for (size_t way = 0; way < ways.size(); ++way) {
             const ordered_json& result = results[i][way];
+            if (result.is_null()) {
+                all["complete"] = false;
+                continue;
+            }
             if (result.contains("seconds")) { seconds[ways[way]] = result["seconds"]; }
             details[ways[way]] = result;
         }
@@ -246,6 +227,82 @@ ordered_json whole(const Options& options, const Patterns& patterns,
     }
     return all;
 }
+
+/// Jobs of large machines take long: what is known is told at once, and is in the file, whatever
+/// becomes of the others.
+class Simulation {
+  public:
+    Simulation(const Patterns& patterns, const std::vector<std::string>& ways,
+               const Options& options)
+        : patterns_(patterns), ways_(ways), options_(options),
+          results_(patterns.size(), std::vector<ordered_json>(ways.size())) {}
+
+    const Results& run() {
+        for (Task& task : tasks_of(ways_, patterns_.size(), options_.operation)) {
+            while (running_.size() >= static_cast<size_t>(options_.jobs)) { wait(); }
+            const std::string& way = ways_[task.way];
+            running_.push_back(begin(std::move(task), patterns_, options_, way));
+        }
+        while (!running_.empty()) { wait(); }
+        return results_;
+    }
+
+  private:
+    /// For what any of them tells.
+    void wait() {
+        std::vector<pollfd> outputs;
+        for (const Running& one : running_) { outputs.push_back({one.output, POLLIN, 0}); }
+        if (poll(outputs.data(), outputs.size(), -1) < 0 && errno != EINTR) {
+            throw std::runtime_error(std::string("poll: ") + std::strerror(errno));
+        }
+        for (size_t i = outputs.size(); i-- > 0;) {
+            if (outputs[i].revents == 0) { continue; }
+            std::vector<ordered_json> lines;
+            const bool goes_on = read_some(running_[i], lines);
+            for (const ordered_json& line : lines) { take(running_[i].task, line); }
+            if (!goes_on) { end(i); }
+        }
+    }
+
+    void take(const Task& task, const ordered_json& line) {
+        if (line.contains("failure")) { return fail(task, line); }
+        const auto pattern = line["pattern"].get<size_t>();
+        know(pattern, task.way, line["result"]);
+    }
+
+    void end(size_t number) {
+        const Running over = std::move(running_[number]);
+        running_.erase(running_.begin() + static_cast<ptrdiff_t>(number));
+        close(over.output);
+        fail(over.task, failure_of(over));
+    }
+
+    /// What it has not told.
+    void fail(const Task& task, const ordered_json& failure) {
+        for (const size_t pattern : task.patterns) {
+            if (results_[pattern][task.way].is_null()) { know(pattern, task.way, failure); }
+        }
+    }
+
+    void know(size_t pattern, size_t way, const ordered_json& result) {
+        results_[pattern][way] = result;
+        const auto& of_pattern = results_[pattern];
+        const bool is_all = std::none_of(of_pattern.begin(), of_pattern.end(),
+                                         [](const ordered_json& one) { return one.is_null(); });
+        if (is_all) { print_table(patterns_[pattern].spec, ways_, of_pattern); }
+        std::fflush(stdout);
+        if (options_.json.empty()) { return; }
+        const std::string text = whole(options_, patterns_, ways_, results_).dump(2) + "\n";
+        const int error = tuning::write_whole(options_.json, text);
+        if (error != 0) { throw std::runtime_error(options_.json + ": " + std::strerror(error)); }
+    }
+
+    const Patterns& patterns_;
+    const std::vector<std::string>& ways_;
+    const Options& options_;
+    Results results_;
+    std::vector<Running> running_;
+};
 
 bool is_right(const ordered_json& result) {
     return result.contains("wrong_bytes") && result["wrong_bytes"].get<int64_t>() == 0;
@@ -280,15 +337,10 @@ int run(const Options& options) {
     settings_of(options, "auto"); // complains before anything runs
     std::printf("%s, %d nodes of %d ranks, %s\n", options.table.c_str(), options.nodes,
                 options.ranks_per_node, options.operation.c_str());
-    const auto results = simulate_all(patterns, ways, options);
+    Simulation simulation(patterns, ways, options);
     bool is_all_right = true;
-    for (const auto& of_pattern : results) {
+    for (const auto& of_pattern : simulation.run()) {
         for (const ordered_json& result : of_pattern) { is_all_right &= is_right(result); }
-    }
-    if (!options.json.empty()) {
-        const int error = tuning::write_whole(
-            options.json, whole(options, patterns, ways, results).dump(2) + "\n");
-        if (error != 0) { throw std::runtime_error(options.json + ": " + std::strerror(error)); }
     }
     return is_all_right ? 0 : 1;
 }
