@@ -2,12 +2,14 @@
 // devices later.
 
 #include "runtime/collectives/mpi_transport.hpp"
+#include "runtime/device/host_memory.hpp"
 #include "runtime/device/list_kernel.hpp"
 #include "runtime/device/sharing.hpp"
 #include "runtime/device/slabs.hpp"
 #include "runtime/memory/device_copy.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace nodeaware {
@@ -128,6 +130,20 @@ void MpiTransport::unpack_now(uint32_t item, const std::byte* from) {
     guarded([&] { unpack_user_memory(exchange_.incoming[item], from, comm_); });
 }
 
+namespace {
+
+/// Whether so many bytes are to go from a device to itself by this memory; false, too, where there
+/// is none that is pinned.
+bool takes_stage(uint64_t bytes, device::HostMemory& stage) {
+    if (!device::is_faster_by_host(bytes)) { return false; }
+    try {
+        stage = device::HostMemory(bytes);
+        return stage.can_be_pinned();
+    } catch (const std::bad_alloc&) { return false; }
+}
+
+} // namespace
+
 bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step) {
     const UserMemory& from = exchange_.outgoing[item];
     const UserMemory& to = exchange_.incoming[other_item];
@@ -137,8 +153,9 @@ bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint
             return copy_on_host(item, other_item, bytes);
         }
         const bool are_dense = from.dense_on_device != nullptr && to.dense_on_device != nullptr;
-        if (are_dense && device::are_on_one_device(from.place, to.place) &&
-            !device::is_faster_by_host(bytes)) {
+        const bool is_within = are_dense && device::are_on_one_device(from.place, to.place);
+        device::HostMemory stage;
+        if (is_within && !takes_stage(from.bytes, stage)) {
             copy_later(from,
                        {Direction::within_device, address_of(to.dense_on_device),
                         address_of(from.dense_on_device), bytes, nullptr},
@@ -147,7 +164,7 @@ bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint
             return;
         }
         ByHost& held = by_host_[step];
-        held.bytes = device::HostMemory(from.bytes);
+        held.bytes = is_within ? std::move(stage) : device::HostMemory(from.bytes);
         held.bytes.pin(from.place.is_on_device ? from.place : to.place);
         held.to = &to;
         held.size = bytes;

@@ -106,6 +106,8 @@ void LateCopies::begin(Group& group) {
             work();
         } catch (const MpiError& error) {
             if (error_ == MPI_SUCCESS) { error_ = error.code; }
+        } catch (const std::bad_alloc&) {
+            if (error_ == MPI_SUCCESS) { error_ = MPI_ERR_NO_MEM; }
         }
     };
     guarded([&] {

@@ -154,9 +154,14 @@ bool Copies::to_device_by_engine(uint64_t to, const void* from, uint64_t bytes) 
     if (bytes < 2 || bytes > longest) { return false; }
     const auto source = reinterpret_cast<uintptr_t>(from);
     const uint64_t half = bytes / 2;
-    if (!rows({Direction::to_device, to, source, half, 2, half, half})) { return false; }
+    if (!begin_rows({Direction::to_device, to, source, half, 2, half, half})) { return false; }
     const uint64_t last = bytes - 2; // the first of these once more, for one row goes the old way
-    return bytes % 2 == 0 || rows({Direction::to_device, to + last, source + last, 1, 2, 1, 1});
+    const bool is_odd = bytes % 2 == 1;
+    if (is_odd && !begin_rows({Direction::to_device, to + last, source + last, 1, 2, 1, 1})) {
+        return false;
+    }
+    DeviceCounting::add({.to_device = bytes, .copies = is_odd ? 2U : 1U});
+    return true;
 }
 
 void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
@@ -167,22 +172,20 @@ void Copies::within_device(uint64_t to, uint64_t from, uint64_t bytes) {
 }
 
 bool Copies::rows(const Rows& rows) {
-    constexpr uint64_t longest_stride = 1 << 30; // of the driver
     const uint64_t bytes = rows.bytes * rows.count;
     const bool is_to_host = rows.direction == Direction::to_host;
     const ranges::Range range("copy of rows", is_to_host ? "to host" : "to device", bytes);
-    const bool is_possible = driver()->rows_later != nullptr &&
-                             rows.direction != Direction::within_device &&
-                             std::max(rows.to_stride, rows.from_stride) <= longest_stride &&
-                             find_pinned(rows.host_span()).bytes > 0;
-    if (!is_possible || !begin_rows(rows)) { return false; }
-    is_under_way_ = true;
+    if (!begin_rows(rows)) { return false; }
     DeviceCounting::add(is_to_host ? DeviceCounts{.to_host = bytes, .copies = 1}
                                    : DeviceCounts{.to_device = bytes, .copies = 1});
     return true;
 }
 
 bool Copies::begin_rows(const Rows& rows) {
+    const bool is_possible = have_rows() && rows.direction != Direction::within_device &&
+                             std::max(rows.to_stride, rows.from_stride) <= Rows::longest_stride &&
+                             find_pinned(rows.host_span()).bytes > 0;
+    if (!is_possible) { return false; }
     RowsCopy copy;
     copy.bytes = rows.bytes;
     copy.rows = rows.count;
@@ -193,8 +196,12 @@ bool Copies::begin_rows(const Rows& rows) {
     copy.from_kind = is_to_host ? RowsCopy::on_device : RowsCopy::on_host;
     (is_to_host ? copy.to_host : copy.to_device) = rows.to;
     (is_to_host ? copy.from_device : copy.from_host) = rows.from;
-    return driver()->rows_later(&copy, stream_) == 0;
+    const bool has_begun = driver()->rows_later(&copy, stream_) == 0;
+    is_under_way_ = is_under_way_ || has_begun;
+    return has_begun;
 }
+
+bool Copies::have_rows() { return driver()->rows_later != nullptr; }
 
 void Copies::finish() {
     const ranges::Range range("wait", "for copies", 0);

@@ -65,11 +65,21 @@ struct Rows {
     uint64_t to_stride = 0;
     uint64_t from_stride = 0;
 
-    uint64_t on_host() const { return direction == Direction::to_host ? to : from; }
-    Span host_span() const {
-        const uint64_t stride = direction == Direction::to_host ? to_stride : from_stride;
-        return {on_host(), (count - 1) * stride + bytes};
+    static constexpr uint64_t longest_stride = 1 << 30; ///< that any driver takes
+
+    uint64_t host_stride() const {
+        return direction == Direction::to_host ? to_stride : from_stride;
     }
+    /// Some of them.
+    Rows part(uint64_t first, uint64_t rows) const {
+        Rows some = *this;
+        some.to += first * to_stride;
+        some.from += first * from_stride;
+        some.count = rows;
+        return some;
+    }
+    uint64_t on_host() const { return direction == Direction::to_host ? to : from; }
+    Span host_span() const { return {on_host(), (count - 1) * host_stride() + bytes}; }
 };
 
 /// Copies between the host and one allocation, in the context of the allocation; what was current
@@ -93,6 +103,7 @@ class Copies {
     /// The same of rows, as one copy; between host and device. False: nothing has begun, as where
     /// the driver has no such copy, or the bytes on the host have not been pinned at once.
     bool rows(const Rows& rows);
+    static bool have_rows(); ///< the driver has such copies
     /// Between this allocation and another of the same device.
     void within_device(uint64_t to, uint64_t from, uint64_t bytes);
     void finish();

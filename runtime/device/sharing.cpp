@@ -3,8 +3,9 @@
 #include "runtime/device/driver.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
-#include <iterator>
+#include <new>
 #include <system_error>
 
 namespace nodeaware::device {
@@ -16,8 +17,20 @@ std::atomic<int> processes_on_machine = 1;
 /// Also those that this process does not see; 0: the system does not tell.
 int gpus_of_system() {
     std::error_code error;
-    const std::filesystem::directory_iterator all("/proc/driver/nvidia/gpus", error);
-    return error ? 0 : static_cast<int>(std::distance(begin(all), end(all)));
+    std::filesystem::directory_iterator next("/proc/driver/nvidia/gpus", error);
+    int gpus = 0;
+    for (const std::filesystem::directory_iterator end; !error && next != end;) {
+        ++gpus;
+        next.increment(error);
+    }
+    return error ? 0 : gpus;
+}
+
+/// Those that the process sees, unless they are chosen for it, as launchers do it for each rank.
+int gpus_of_process() {
+    int gpus = 0;
+    if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr) { return 0; }
+    return driver()->device_count(&gpus) == 0 ? gpus : 0;
 }
 
 bool have_a_server() {
@@ -29,10 +42,15 @@ bool have_a_server() {
            known.device_attribute(&is_there, attribute_has_server, device) == 0 && is_there != 0;
 }
 
-bool are_outnumbered(int processes) {
-    int gpus = gpus_of_system();
-    if (gpus == 0 && driver()->device_count(&gpus) != 0) { return false; }
-    return processes > gpus && !have_a_server();
+enum class Answer : uint8_t { not_asked, no, yes };
+
+/// Where nobody tells how many GPUs there are, each process has its own.
+Answer ask(int processes) {
+    try {
+        int gpus = gpus_of_system();
+        if (gpus == 0) { gpus = gpus_of_process(); }
+        return gpus > 0 && processes > gpus && !have_a_server() ? Answer::yes : Answer::no;
+    } catch (const std::bad_alloc&) { return Answer::not_asked; }
 }
 
 } // namespace
@@ -40,10 +58,15 @@ bool are_outnumbered(int processes) {
 void set_processes_on_machine(int processes) { processes_on_machine = processes; }
 
 bool are_devices_shared() {
+    static std::atomic<Answer> known = Answer::not_asked;
     const int processes = processes_on_machine.load(std::memory_order_relaxed);
     if (processes == 1) { return false; }
-    static const bool are_shared = are_outnumbered(processes);
-    return are_shared;
+    Answer answer = known.load(std::memory_order_relaxed);
+    if (answer == Answer::not_asked) {
+        answer = ask(processes);
+        known.store(answer, std::memory_order_relaxed);
+    }
+    return answer == Answer::yes;
 }
 
 bool is_faster_by_host(uint64_t bytes) {

@@ -35,6 +35,16 @@ DeviceCounts counts_of(Direction direction, uint64_t bytes) {
     }
 }
 
+/// From one on: those on the host that were pinned at once.
+uint64_t rows_at_once(const Rows& rows, uint64_t first) {
+    if (first + 1 == rows.count) { return 1; }
+    const Span row = rows.part(first, 1).host_span();
+    const Span pinned = find_pinned(row);
+    if (pinned.bytes == 0) { return 1; }
+    const uint64_t behind = pinned.begin + pinned.bytes - (row.begin + row.bytes);
+    return std::min(rows.count - first, 1 + behind / rows.host_stride());
+}
+
 constexpr std::array texts = {"to host", "to device", "within device"};
 
 } // namespace
@@ -45,7 +55,6 @@ Submission::~Submission() {
 
 Submission& Submission::operator=(Submission&& other) noexcept {
     std::swap(open_, other.open_);
-    std::swap(allocation_, other.allocation_);
     std::swap(lists_, other.lists_);
     std::swap(pinned_, other.pinned_);
     std::swap(pinned_address_, other.pinned_address_);
@@ -97,38 +106,46 @@ bool Submission::goes_on(Rows& rows, const Piece& piece) {
     if (rows.count == 1) {
         rows.to_stride = piece.to - rows.to;
         rows.from_stride = piece.from - rows.from;
-        return std::min(rows.to_stride, rows.from_stride) >= rows.bytes;
+        return std::min(rows.to_stride, rows.from_stride) >= rows.bytes &&
+               std::max(rows.to_stride, rows.from_stride) <= Rows::longest_stride;
     }
     return piece.to == rows.to + rows.count * rows.to_stride &&
            piece.from == rows.from + rows.count * rows.from_stride;
 }
 
-/// What is for kernels is in their list already.
-void Submission::add_to_rows(Copies& copies, const Piece& piece) {
+/// False: there are as many as there may be.
+bool Submission::add_to_copies(List& list, const Piece& piece, bool may_go_on) {
     constexpr size_t most_copies = 256;
-    List& list = list_of(piece.direction);
-    const bool may_go_on = piece.direction != Direction::within_device && !list.copies.empty() &&
-                           piece.allocation != 0 && piece.allocation == allocation_;
-    allocation_ = piece.allocation;
-    if (list.are_too_many) { return; }
-    if (may_go_on && goes_on(list.copies.back(), piece)) {
+    if (may_go_on && !list.copies.empty() && goes_on(list.copies.back(), piece)) {
         ++list.copies.back().count;
         ++list.rows;
-        return;
+        return true;
     }
     try {
-        if (list.copies.size() < most_copies) {
-            list.copies.push_back({piece.direction, piece.to, piece.from, piece.bytes});
-            ++list.rows;
-            return;
-        }
-    } catch (const std::bad_alloc&) {} // no more of them
+        if (list.copies.size() == most_copies) { return false; }
+        list.copies.push_back({piece.direction, piece.to, piece.from, piece.bytes});
+        ++list.rows;
+        return true;
+    } catch (const std::bad_alloc&) { return false; }
+}
+
+/// What is for kernels is in their list already.
+void Submission::add_to_rows(Copies& copies, const Piece& piece) {
+    List& list = list_of(piece.direction);
+    const bool is_first = list.copies.empty();
+    const bool is_alike =
+        piece.allocation != 0 && (is_first || piece.allocation == list.allocation);
+    list.is_of_one_allocation = is_alike && (is_first || list.is_of_one_allocation);
+    list.allocation = piece.allocation;
+    const bool may_go_on =
+        is_alike && piece.direction != Direction::within_device && Copies::have_rows();
+    if (list.are_too_many || add_to_copies(list, piece, may_go_on)) { return; }
     if (list.writer.runs() > 0) {
         list.are_too_many = true;
         return;
     }
-    begin_by_engine(copies, piece.direction);
-    copy_alone(copies, piece);
+    begin_by_engine(copies, list);
+    if (!add_to_copies(list, piece, false)) { copy_alone(copies, piece); }
 }
 
 void Submission::add(Copies& copies, const Piece& piece) {
@@ -169,13 +186,9 @@ void Submission::begin_list(Copies& copies, Direction direction) {
     const bool has_list = list.writer.runs() > 0;
     const bool has_begun = has_list && !is_for_engine(list) && launch(copies, direction);
     if (!has_begun && list.are_too_many) {
-        list.writer.for_each([&](uint64_t to, uint64_t from, uint64_t bytes) {
-            const uint64_t to_shift = direction == Direction::to_host ? list.shift : 0;
-            const uint64_t from_shift = direction == Direction::to_device ? list.shift : 0;
-            copy_alone(copies, {direction, to - to_shift, from - from_shift, bytes});
-        });
+        begin_without_kernel(copies, direction);
     } else if (!has_begun) {
-        begin_by_engine(copies, direction);
+        begin_by_engine(copies, list);
     }
     list.writer.clear();
     list.copies.clear();
@@ -183,13 +196,34 @@ void Submission::begin_list(Copies& copies, Direction direction) {
     list.are_too_many = false;
 }
 
-void Submission::begin_by_engine(Copies& copies, Direction direction) {
+/// Of more copies than are remembered: they are found again.
+void Submission::begin_without_kernel(Copies& copies, Direction direction) {
     List& list = list_of(direction);
+    const bool may_go_on =
+        list.is_of_one_allocation && direction != Direction::within_device && Copies::have_rows();
+    const uint64_t to_shift = direction == Direction::to_host ? list.shift : 0;
+    const uint64_t from_shift = direction == Direction::to_device ? list.shift : 0;
+    list.copies.clear();
+    list.writer.for_each([&](uint64_t to, uint64_t from, uint64_t bytes) {
+        const Piece piece{direction, to - to_shift, from - from_shift, bytes};
+        if (add_to_copies(list, piece, may_go_on)) { return; }
+        begin_by_engine(copies, list);
+        if (!add_to_copies(list, piece, false)) { copy_alone(copies, piece); }
+    });
+    begin_by_engine(copies, list);
+}
+
+void Submission::begin_by_engine(Copies& copies, List& list) {
     for (const Rows& rows : list.copies) {
-        if (rows.count > 1 && copies.rows(rows)) { continue; }
-        for (uint64_t i = 0; i < rows.count; ++i) {
-            copy_alone(copies, {direction, rows.to + i * rows.to_stride,
-                                rows.from + i * rows.from_stride, rows.bytes});
+        for (uint64_t first = 0; first < rows.count;) {
+            const uint64_t count = rows_at_once(rows, first);
+            if (count > 1 && copies.rows(rows.part(first, count))) {
+                first += count;
+                continue;
+            }
+            const Rows row = rows.part(first, 1);
+            copy_alone(copies, {row.direction, row.to, row.from, row.bytes});
+            ++first;
         }
     }
     list.copies.clear();

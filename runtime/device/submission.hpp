@@ -50,6 +50,8 @@ class Submission {
         std::vector<Rows> copies; ///< the same, for the copy engine, unless these are too many
         uint64_t rows = 0;        ///< of all of them
         bool are_too_many = false;
+        uint64_t allocation = 0; ///< of the last piece
+        bool is_of_one_allocation = false;
     };
 
     List& list_of(Direction direction) { return open_[static_cast<size_t>(direction)]; }
@@ -58,12 +60,13 @@ class Submission {
     void add_to_rows(Copies& copies, const Piece& piece);
     static bool goes_on(Rows& rows, const Piece& piece);
     static bool is_for_engine(const List& list);
-    void begin_by_engine(Copies& copies, Direction direction);
+    static bool add_to_copies(List& list, const Piece& piece, bool may_go_on);
+    static void begin_by_engine(Copies& copies, List& list);
+    void begin_without_kernel(Copies& copies, Direction direction);
     void begin_list(Copies& copies, Direction direction);
     bool launch(Copies& copies, Direction direction);
 
     std::array<List, 3> open_;
-    uint64_t allocation_ = 0;                            ///< of the last piece
     std::vector<std::shared_ptr<const KeptList>> lists_; ///< that kernels may be reading
     Span pinned_;                                        ///< memory of the host that was used last
     uint64_t pinned_address_ = 0;

@@ -128,6 +128,53 @@ void repeat() {
     }
 }
 
+/// Rows that would be one copy, but for the parts in which the arena is pinned: wherever these end,
+/// there are few copies more. Beside them are messages of so many ints.
+void rows_among_others(MPI_Datatype rows, int others) {
+    constexpr int stride = 12;
+    constexpr int count = 6000;
+    const int slot = std::max(stride * count, others);
+    const auto length = static_cast<std::size_t>(slot) * static_cast<std::size_t>(ranks);
+    std::vector<int> places, send_counts, receive_counts;
+    std::vector<MPI_Datatype> send_types, receive_types;
+    for (int peer = 0; peer < ranks; ++peer) {
+        const bool is_sent = (rank + 2 * peer) % 3 == 0;
+        const bool is_received = (peer + 2 * rank) % 3 == 0;
+        places.push_back(peer * slot * static_cast<int>(sizeof(int)));
+        send_counts.push_back(is_sent ? 1 : others);
+        receive_counts.push_back(is_received ? 1 : others);
+        send_types.push_back(is_sent ? rows : MPI_INT);
+        receive_types.push_back(is_received ? rows : MPI_INT);
+    }
+    std::vector<int> sent(length), expected(length, -9);
+    for (std::size_t i = 0; i < length; ++i) { sent[i] = static_cast<int>(i) ^ (rank << 24); }
+    const Array source(Kind::device, length);
+    const Array target(Kind::device, length);
+    source.write(sent);
+    target.write(expected);
+    const auto exchange = [&](auto alltoallw, const int* from, int* to) {
+        return alltoallw(from, send_counts.data(), places.data(), send_types.data(), to,
+                         receive_counts.data(), places.data(), receive_types.data(),
+                         MPI_COMM_WORLD);
+    };
+    exchange(PMPI_Alltoallw, sent.data(), expected.data());
+    const StandInCounts before = stand_in_counts();
+    call("MPI_Alltoallw of rows",
+         [&] { return exchange(MPI_Alltoallw, source.data(), target.data()); });
+    const StandInCounts after = stand_in_counts();
+    const std::string name = "rows among messages of " + std::to_string(others);
+    require(after.copies - before.copies <= 100, name + ": too many copies");
+    require(target.read() == expected, name + ": wrong bytes");
+}
+
+void rows_among_others() {
+    MPI_Datatype rows = MPI_DATATYPE_NULL;
+    MPI_Type_vector(6000, 8, 12, MPI_INT, &rows);
+    MPI_Type_commit(&rows);
+    for (int others = 368000; others < 410000; others += 7000) { rows_among_others(rows, others); }
+    MPI_Type_free(&rows);
+}
+
 void release_devices() {
     for (int device = 0; device < 2; ++device) {
         driver_must(cuDevicePrimaryCtxRelease(device), "context");
@@ -151,6 +198,7 @@ int main(int argc, char** argv) {
     }
     std::vector<Gaps> all = make_gaps();
     run_all(all);
+    if (how == "turns") { rows_among_others(); }
     // What was loaded is gone with the contexts, and is not used in those that follow.
     const auto modules = stand_in_counts().modules;
     require(!are_kernels_wanted || modules == 2, "not loaded once in each context");
