@@ -77,7 +77,7 @@ void Learner::take_in(std::span<const double> maxima) {
         candidate.agreed_prediction = maxima.front();
         const auto times = maxima.subspan(1, std::min<size_t>(rounds, candidate.times.size()));
         if (times.empty()) {
-            ++candidate.agreements_ago;
+            candidate.agreements_ago += calls_ == next_plan_ ? 1 : 0;
         } else {
             candidate.measured = *std::min_element(times.begin(), times.end());
             candidate.agreements_ago = 0;
@@ -133,8 +133,6 @@ void Learner::choose_best() {
 }
 
 void Learner::plan_measurements() {
-    plan_.clear();
-    next_measurement_ = 0;
     const double best = expected(candidates_[best_]);
     const auto calls = static_cast<double>(next_agreement_ - calls_);
     budget_ += learning_share * calls * best;
@@ -172,8 +170,15 @@ void Learner::plan_measurements() {
 void Learner::agree(std::span<const double> maxima) {
     take_in(maxima);
     choose_best();
-    next_agreement_ *= agreement_factor;
+    plan_.clear();
+    next_measurement_ = 0;
+    const bool is_planned_now = calls_ == next_plan_;
+    if (is_planned_now) { next_plan_ *= agreement_factor; }
+    next_agreement_ = next_plan_;
+    if (!is_planned_now) { return; }
     plan_measurements();
+    const uint64_t measured = calls_ + plan_.size();
+    if (!plan_.empty() && next_plan_ - measured >= many_calls) { next_agreement_ = measured; }
 }
 
 void Learner::begin_again(size_t initial) {
@@ -188,6 +193,7 @@ void Learner::begin_again(size_t initial) {
     plan_.clear();
     next_measurement_ = 0;
     next_agreement_ = calls_ + first_agreement;
+    next_plan_ = next_agreement_;
     budget_ = spent_; // the calls that were to come have not been made
 }
 

@@ -17,7 +17,8 @@ namespace nodeaware::tuning {
 /// At the calls 3, 12, 48, ... (agrees_now()) the ranks reduce their report() to its maxima and
 /// pass these to agree(). The calls right after may be given to candidates to be measured: so many
 /// that they are expected to cost no more than `learning_share` of the time of all calls until the
-/// next agreement.
+/// next agreement. Where many calls are to come until then, the ranks agree on what was measured as
+/// soon as it is, too.
 class Learner {
   public:
     static constexpr int rounds = 3;               ///< measurements of a candidate at a time
@@ -27,6 +28,7 @@ class Learner {
     static constexpr double measurably_better = 0.98;
     static constexpr uint64_t first_agreement = 3; ///< call; each later one comes at 4 times that
     static constexpr uint64_t agreement_factor = 4;
+    static constexpr uint64_t many_calls = 100; ///< an agreement more takes less of their time
 
     /// `initial`: the candidate that calls go by before anything is agreed.
     Learner(const std::vector<std::string_view>& names, size_t initial);
@@ -106,7 +108,8 @@ class Learner {
     size_t best_;
     uint64_t calls_ = 0;
     uint64_t next_agreement_ = first_agreement;
-    std::vector<size_t> plan_; ///< candidates of the measured calls, in their order
+    uint64_t next_plan_ = first_agreement; ///< the agreement at which measurements are planned
+    std::vector<size_t> plan_;             ///< candidates of the measured calls, in their order
     size_t next_measurement_ = 0;
     double budget_ = 0; ///< seconds that may be spent on learning
     double spent_ = 0;
