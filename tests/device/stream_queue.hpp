@@ -16,7 +16,7 @@ struct Copy {
     int device = 0;
     char* to = nullptr;
     const char* from = nullptr; ///< nullptr: `read`
-    std::size_t bytes = 0; ///< of a row
+    std::size_t bytes = 0;      ///< of a row
     std::size_t rows = 1;
     std::size_t to_stride = 0;
     std::size_t from_stride = 0;
