@@ -73,14 +73,15 @@ void Learner::take_in(std::span<const double> maxima) {
     if (maxima[1] > 0) { agreed_wait_ = maxima[1]; }
     preparation_ = 0;
     maxima = maxima.subspan(2);
+    const bool is_planned_now = calls_ == next_plan_;
     for (Candidate& candidate : candidates_) {
         candidate.agreed_prediction = maxima.front();
         const auto times = maxima.subspan(1, std::min<size_t>(rounds, candidate.times.size()));
         if (times.empty()) {
-            candidate.agreements_ago += calls_ == next_plan_ ? 1 : 0;
+            candidate.agreements_ago += is_planned_now ? 1 : 0;
         } else {
             candidate.measured = *std::min_element(times.begin(), times.end());
-            candidate.agreements_ago = 0;
+            candidate.agreements_ago = is_planned_now ? 0 : -1; // counted at those alone
             const double best = candidates_[best_].measured.value_or(*candidate.measured);
             for (const double time : times) { spent_ += std::max(time - best, 0.0); }
         }

@@ -91,9 +91,9 @@ class Learner {
         double predicted = 0;           ///< by this rank, 0: not yet
         double agreed_prediction = 0;   ///< 0: not yet
         std::optional<double> measured; ///< agreed
-        int agreements_ago = 0;         ///< since it was measured
-        std::vector<double> times;      ///< of this rank, since the last agreement
-        int kind = -1;                  ///< negative: like no other
+        int agreements_ago = 0;    ///< at which measurements were planned, since it was measured
+        std::vector<double> times; ///< of this rank, since the last agreement
+        int kind = -1;             ///< negative: like no other
         bool is_possible = true;
         bool is_repeated = false; ///< another one that does the same stands for it
     };
