@@ -283,12 +283,3 @@ DRIVER cuEventDestroy_v2(void* event) {
     delete static_cast<char*>(event);
     return success;
 }
-std::mutex& driver_mutex() {
-    static std::mutex mutex;
-    return mutex;
-}
-
-StandInCounts& counts() {
-    static StandInCounts all{};
-    return all;
-}

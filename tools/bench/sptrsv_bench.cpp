@@ -20,8 +20,7 @@ using namespace bench;
 using namespace bench::sptrsv;
 
 struct Options {
-    std::string matrix;
-    std::string grid;
+    FactorOptions factor;
     std::vector<std::string> layouts;
     std::vector<std::string> trees = {"binary"};
     Settings settings;
@@ -33,24 +32,8 @@ struct Options {
 
 const std::vector<TreeKind> tree_kinds = {TreeKind::flat, TreeKind::binary, TreeKind::node};
 
-void add_problem(CLI::App& app, Options& options) {
-    auto* const problem = app.add_option_group("problem");
-    problem->add_option("--matrix", options.matrix,
-                        "The factor of the symmetric part of this MatrixMarket file");
-    problem->add_option("--grid", options.grid,
-                        "The factor of the 7-point Laplacian on a grid, such as 20x20x20");
-    problem->require_option(1);
-    app.add_option("--widest", options.settings.limits.widest, "Columns of a supernode at most")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    app.add_option("--relaxed", options.settings.limits.relaxed,
-                   "Columns of a subtree of the elimination tree that is one supernode")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-}
-
 void add_options(CLI::App& app, Options& options) {
-    add_problem(app, options);
+    add_factor_options(app, options.factor, options.settings.limits);
     std::vector<std::string> names;
     names.reserve(tree_kinds.size());
     for (const TreeKind kind : tree_kinds) names.push_back(tree_name(kind));
@@ -158,8 +141,8 @@ nlohmann::ordered_json describe_run(const Options& options, const nodeaware::Top
             {"nodes", topology.nodes()},
             {"ranks_with_library", ranks_with_library},
             {"options",
-             {{"matrix", options.matrix},
-              {"grid", options.grid},
+             {{"matrix", options.factor.matrix},
+              {"grid", options.factor.grid},
               {"tree", options.trees},
               {"in_order", options.settings.solver.is_in_order},
               {"delay_us", options.delay_us},
@@ -181,22 +164,22 @@ int run(Options& options, MPI_Comm comm) {
     options.settings.pause = options.shared_clock_ms * 1e-3;
     const nodeaware::Topology topology = topology_of(options.ranks_per_node, comm);
     const std::vector<Case> cases = cases_of(options, topology.ranks());
-    const Problem problem = make_problem(options.matrix, options.grid, comm);
+    const System system = make_system(options.factor, comm);
     nlohmann::ordered_json json =
         describe_run(options, topology, ranks_with_library("sptrsv_bench", false, comm));
-    json["rows"] = problem.factor.size;
-    json["entries"] = problem.factor.rows.size();
-    json["supernodes"] = supernodes_of(problem.factor, options.settings.limits).count();
+    json["rows"] = system.factor.size;
+    json["entries"] = system.factor.rows.size();
+    json["supernodes"] = supernodes_of(system.factor, options.settings.limits).count();
     const TextTable<Result> table = result_table();
     if (rank == 0) {
         std::printf("%d rows, %zu entries, %s supernodes; %d ranks on %d nodes\n",
-                    problem.factor.size, problem.factor.rows.size(),
+                    system.factor.size, system.factor.rows.size(),
                     json["supernodes"].dump().c_str(), topology.ranks(), topology.nodes());
         table.print_header();
     }
     bool is_wrong = false;
     for (const Case& one : cases) {
-        const Result result = measure(one, problem, options.settings, topology, comm);
+        const Result result = measure(one, system, options.settings, topology, comm);
         is_wrong |= result.is_wrong;
         if (rank == 0) table.print(result);
         json["cases"].push_back(to_json(result));

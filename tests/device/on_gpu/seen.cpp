@@ -10,15 +10,6 @@ Seen& seen() {
     return *all;
 }
 
-std::mutex& driver_mutex() {
-    static std::mutex mutex;
-    return mutex;
-}
-StandInCounts& counts() {
-    static StandInCounts all{};
-    return all;
-}
-
 void* context_now() {
     void* context = nullptr;
     return REAL(cuCtxGetCurrent)(&context) == success ? context : nullptr;

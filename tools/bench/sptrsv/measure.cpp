@@ -47,9 +47,9 @@ nodeaware::Topology topology_of(int ranks_per_node, MPI_Comm comm) {
     return nodeaware::Topology(node_of);
 }
 
-Result measure(const Case& of, const Problem& problem, const Settings& settings,
+Result measure(const Case& of, const System& system, const Settings& settings,
                const nodeaware::Topology& topology, MPI_Comm comm) {
-    Supernodes supernodes = supernodes_of(problem.factor, settings.limits);
+    Supernodes supernodes = supernodes_of(system.factor, settings.limits);
     const Distribution distribution = distribute(supernodes, of.grid, of.tree, topology);
     Solver solver(std::move(supernodes), distribution, settings.solver, topology, comm);
     const StartLine line(settings.start, settings.pause, topology.ranks());
@@ -59,13 +59,13 @@ Result measure(const Case& of, const Problem& problem, const Settings& settings,
     for (int repeat = -settings.warmup; repeat < settings.repeats; ++repeat) {
         // Ranks meet, or a message of the next solve would be taken in this.
         const double start = line.wait(comm).time;
-        solver.solve(problem.right_side);
+        solver.solve(system.right_side);
         const double end = now();
         line.rest();
         const double time = krylov::slowest(end - start, comm) * 1e6;
         if (repeat >= 0) result.times.push_back(time);
         const std::vector<double> x = whole(solver.solution(), comm);
-        const double residual = relative_residual(problem, x);
+        const double residual = relative_residual(system, x);
         result.is_wrong |= !(residual <= settings.tolerance); // also where it is no number
         result.residual = std::max(result.residual, residual);
         result.solution = value_hash(x);

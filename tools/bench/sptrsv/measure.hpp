@@ -40,7 +40,7 @@ struct Result {
 nodeaware::Topology topology_of(int ranks_per_node, MPI_Comm comm);
 
 // Collective over `comm`; complete on rank 0.
-Result measure(const Case& of, const Problem& problem, const Settings& settings,
+Result measure(const Case& of, const System& system, const Settings& settings,
                const nodeaware::Topology& topology, MPI_Comm comm);
 
 std::string tree_name(TreeKind kind);

@@ -34,11 +34,11 @@ std::string text_of(const Failure& failure, double limit) {
 
 } // namespace
 
-Result measure(const Case& of, const Problem& problem, const Settings& settings) {
+Result measure(const Case& of, const System& system, const Settings& settings) {
     const nodeaware::Topology topology = topology_of(of.gpus, settings.gpus_per_node);
-    const Supernodes supernodes = supernodes_of(problem.factor, settings.limits);
+    const Supernodes supernodes = supernodes_of(system.factor, settings.limits);
     const Distribution distribution = distribute(supernodes, of.grid, of.tree, topology);
-    const Plan plan = make_plan(supernodes, distribution, of.gpus, problem.right_side);
+    const Plan plan = make_plan(supernodes, distribution, of.gpus, system.right_side);
     const auto solver = settings.is_on_host ? solver_on_host(plan, settings.solver)
                                             : solver_on_device(plan, settings.solver);
     Result result;
@@ -55,7 +55,7 @@ Result measure(const Case& of, const Problem& problem, const Settings& settings)
             break;
         }
         if (repeat >= 0) result.times.push_back(outcome.us);
-        const double residual = relative_residual(problem, outcome.solution);
+        const double residual = relative_residual(system, outcome.solution);
         result.is_wrong |= !(residual <= settings.tolerance); // also where it is no number
         result.is_wrong |= result.puts != result.computed_puts;
         result.residual = std::max(result.residual, residual);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "plan.hpp"
-#include "problem.hpp"
 #include "solver.hpp"
+#include "tools/triangular/system.hpp"
 
 #include <cstdint>
 #include <string>
@@ -43,6 +43,6 @@ struct Result {
 };
 
 // After the first solve that gets stuck there are no more.
-Result measure(const Case& of, const Problem& problem, const Settings& settings);
+Result measure(const Case& of, const triangular::System& system, const Settings& settings);
 
 } // namespace bench::sptrsv_gpu

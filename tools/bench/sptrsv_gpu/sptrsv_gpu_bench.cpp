@@ -3,6 +3,7 @@
 #include "measure.hpp"
 #include "tools/bench/json_file.hpp"
 #include "tools/bench/program.hpp"
+#include "tools/bench/sptrsv/factor_options.hpp"
 #include "tools/bench/text_table.hpp"
 #include "tools/triangular/indices.hpp"
 
@@ -21,8 +22,7 @@ using namespace triangular;
 const std::string program = "sptrsv_gpu_bench";
 
 struct Options {
-    std::string matrix;
-    std::string grid;
+    sptrsv::FactorOptions factor;
     std::vector<int> gpus = {1, 2, 4, 8, 16};
     std::vector<std::string> layouts = {"Px1", "2D", "1xP"};
     std::vector<std::string> trees = {"binary"};
@@ -32,24 +32,8 @@ struct Options {
 
 const std::vector<std::string> tree_names = {"flat", "binary", "node"};
 
-void add_problem(CLI::App& app, Options& options) {
-    auto* const problem = app.add_option_group("problem");
-    problem->add_option("--matrix", options.matrix,
-                        "The factor of the symmetric part of this MatrixMarket file");
-    problem->add_option("--grid", options.grid,
-                        "The factor of the 7-point Laplacian on a grid, such as 20x20x20");
-    problem->require_option(1);
-    app.add_option("--widest", options.settings.limits.widest, "Columns of a supernode at most")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-    app.add_option("--relaxed", options.settings.limits.relaxed,
-                   "Columns of a subtree of the elimination tree that is one supernode")
-        ->check(CLI::Range(1, 4096))
-        ->capture_default_str();
-}
-
 void add_options(CLI::App& app, Options& options) {
-    add_problem(app, options);
+    sptrsv::add_factor_options(app, options.factor, options.settings.limits);
     Settings& settings = options.settings;
     app.add_option("--gpus", options.gpus, "Virtual GPUs, one or more numbers")
         ->delimiter(',')
@@ -168,8 +152,8 @@ nlohmann::ordered_json describe_run(const Options& options, const DeviceFacts& d
               {"multiprocessors", device.multiprocessors},
               {"driver_version", device.driver_version}}},
             {"options",
-             {{"matrix", options.matrix},
-              {"grid", options.grid},
+             {{"matrix", options.factor.matrix},
+              {"grid", options.factor.grid},
               {"gpus", options.gpus},
               {"layout", options.layouts},
               {"tree", options.trees},
@@ -200,17 +184,17 @@ int run(const Options& options) {
     const std::vector<Case> cases = cases_of(options);
     nlohmann::ordered_json json = describe_run(options, device);
     write(options, json, false);
-    const Problem problem = make_problem(options.matrix, options.grid);
-    json["rows"] = problem.factor.size;
-    json["entries"] = problem.factor.rows.size();
-    json["supernodes"] = supernodes_of(problem.factor, settings.limits).count();
-    std::printf("%d rows, %zu entries, %s supernodes; %s\n", problem.factor.size,
-                problem.factor.rows.size(), json["supernodes"].dump().c_str(), device.name.c_str());
+    const System system = system_of(sptrsv::factor_of(options.factor));
+    json["rows"] = system.factor.size;
+    json["entries"] = system.factor.rows.size();
+    json["supernodes"] = supernodes_of(system.factor, settings.limits).count();
+    std::printf("%d rows, %zu entries, %s supernodes; %s\n", system.factor.size,
+                system.factor.rows.size(), json["supernodes"].dump().c_str(), device.name.c_str());
     const TextTable<Result> table = result_table();
     table.print_header();
     bool is_right = true;
     for (const Case& one : cases) {
-        const Result result = measure(one, problem, settings);
+        const Result result = measure(one, system, settings);
         is_right &= result.failure.empty() && !result.is_wrong;
         table.print(result);
         if (!result.failure.empty())
