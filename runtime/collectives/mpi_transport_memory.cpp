@@ -16,6 +16,16 @@ namespace nodeaware {
 
 namespace {
 
+/// Whether so many bytes are to go from a device to itself by this memory; false, too, where there
+/// is none that is pinned.
+bool takes_stage(uint64_t bytes, device::HostMemory& stage) {
+    if (!device::is_faster_by_host(bytes)) { return false; }
+    try {
+        stage = device::HostMemory(bytes);
+        return stage.can_be_pinned();
+    } catch (const std::bad_alloc&) { return false; }
+}
+
 using Copy = device::LateCopies::Copy;
 using Direction = device::LateCopies::Direction;
 
@@ -129,20 +139,6 @@ void MpiTransport::pack_now(uint32_t item, std::byte* to) {
 void MpiTransport::unpack_now(uint32_t item, const std::byte* from) {
     guarded([&] { unpack_user_memory(exchange_.incoming[item], from, comm_); });
 }
-
-namespace {
-
-/// Whether so many bytes are to go from a device to itself by this memory; false, too, where there
-/// is none that is pinned.
-bool takes_stage(uint64_t bytes, device::HostMemory& stage) {
-    if (!device::is_faster_by_host(bytes)) { return false; }
-    try {
-        stage = device::HostMemory(bytes);
-        return stage.can_be_pinned();
-    } catch (const std::bad_alloc&) { return false; }
-}
-
-} // namespace
 
 bool MpiTransport::copy(uint32_t item, uint32_t other_item, uint64_t bytes, uint32_t step) {
     const UserMemory& from = exchange_.outgoing[item];

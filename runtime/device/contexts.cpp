@@ -49,6 +49,13 @@ ContextNumber number_of_primary_context(int ordinal) {
     return number;
 }
 
+RelaxedCapture::RelaxedCapture()
+    : mode_(capture_mode_relaxed), is_set_(driver()->capture_mode(&mode_) == 0) {}
+
+RelaxedCapture::~RelaxedCapture() {
+    if (is_set_) { driver()->capture_mode(&mode_); }
+}
+
 bool is_in_use(int ordinal) {
     int device = 0;
     unsigned flags = 0;
@@ -59,8 +66,7 @@ bool is_in_use(int ordinal) {
 
 void in_each_primary_context(const std::function<void(ContextNumber)>& work) {
     const Driver& known = *driver();
-    int mode = capture_mode_relaxed;
-    known.capture_mode(&mode);
+    const RelaxedCapture relaxed;
     int count = 0;
     if (known.device_count(&count) != 0) { count = 0; }
     for (int ordinal = 0; ordinal < count; ++ordinal) {
@@ -71,7 +77,6 @@ void in_each_primary_context(const std::function<void(ContextNumber)>& work) {
             known.context_pop(&context);
         });
     }
-    known.capture_mode(&mode);
 }
 
 } // namespace nodeaware::device

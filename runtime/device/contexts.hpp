@@ -11,6 +11,21 @@ struct Place;
 /// a process have the same. 0: there is none, or the driver does not tell.
 using ContextNumber = uint64_t;
 
+/// While it lives, this thread may ask the driver for what would otherwise spoil what streams of
+/// the application record. If the driver cannot be told, that goes without saying as long as none
+/// does.
+class RelaxedCapture {
+  public:
+    RelaxedCapture();
+    ~RelaxedCapture();
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+  private:
+    int mode_; ///< of this thread before
+    bool is_set_;
+};
+
 /// Of the context that is current.
 ContextNumber number_of_current_context();
 /// Of the context of a place; without one, of the primary context of its device. The context is

@@ -21,7 +21,6 @@ namespace nodeaware::device {
 namespace {
 
 // Of cuda.h.
-constexpr int capture_mode_relaxed = 2;
 constexpr int not_ready = 600;
 constexpr int is_pinned_already = 712;
 constexpr int not_pinned = 713;
@@ -75,12 +74,8 @@ uint64_t unpinned(const void* memory, uint64_t bytes) {
 
 } // namespace
 
-/// What streams record is not concerned; if that cannot be said, it goes without saying as long as
-/// none does.
-Copies::Copies(const Place& place)
-    : stream_(stream_of_thread()), ordinal_(place.ordinal), mode_(capture_mode_relaxed) {
+Copies::Copies(const Place& place) : stream_(stream_of_thread()), ordinal_(place.ordinal) {
     if (place.is_unknown) { throw MpiError(MPI_ERR_OTHER, "cuPointerGetAttributes"); }
-    has_mode_ = driver()->capture_mode(&mode_) == 0;
     try {
         check(driver()->context_push(context_of(place)), "cuCtxPushCurrent");
     } catch (...) {
@@ -100,7 +95,6 @@ Copies::~Copies() {
 
 void Copies::leave() {
     if (is_retained_) { driver()->context_release(device_); }
-    if (has_mode_) { driver()->capture_mode(&mode_); }
 }
 
 /// None is created: a program that has such memory has made one to use it.
@@ -293,12 +287,11 @@ bool is_pinned(const Place& place, const Span& span) {
 /// is in use, else in whatever is current: what memory was pinned for all contexts in may be gone.
 bool unpin(const Place& place, void* memory) {
     const Driver& known = *driver();
-    int mode = capture_mode_relaxed;
+    const RelaxedCapture relaxed;
     int device = 0;
     unsigned flags = 0;
     int is_active = 0;
     void* context = nullptr;
-    known.capture_mode(&mode);
     const bool is_retained = known.device_get(&device, place.ordinal) == 0 &&
                              known.context_state(device, &flags, &is_active) == 0 &&
                              is_active != 0 && known.context_retain(&context, device) == 0;
@@ -306,7 +299,6 @@ bool unpin(const Place& place, void* memory) {
     const int code = known.unpin(memory);
     if (is_pushed) { known.context_pop(&context); }
     if (is_retained) { known.context_release(device); }
-    known.capture_mode(&mode);
     Pinned& all = pinned();
     const std::lock_guard lock(all.mutex);
     all.memories.erase(reinterpret_cast<uintptr_t>(memory));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/device/contexts.hpp"
 #include "runtime/job/options.hpp"
 
 #include <cstddef>
@@ -133,12 +134,11 @@ class Copies {
     bool to_device_by_engine(uint64_t to, const void* from, uint64_t bytes);
     void leave();
 
+    RelaxedCapture relaxed_; ///< until all else is over
     void* stream_;
     void* event_ = nullptr; ///< that has served; for record_event()
     int device_ = 0;
-    int ordinal_; ///< of the same
-    int mode_;    ///< of recording streams, in this thread before
-    bool has_mode_ = false;
+    int ordinal_;               ///< of the same
     bool is_under_way_ = false; ///< what neither finish() nor an event has been told of
     bool is_pushed_ = false;
     bool is_retained_ = false;

@@ -5,7 +5,6 @@
 #include "runtime/job/device_counts.hpp"
 #include "runtime/job/ranges.hpp"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -17,32 +16,12 @@ uint64_t on_host(const Piece& piece) {
     return piece.direction == Direction::to_host ? piece.to : piece.from;
 }
 
-void copy_alone(Copies& copies, const Piece& piece) {
-    switch (piece.direction) {
-    case Direction::to_host:
-        return copies.to_host(reinterpret_cast<void*>(piece.to), piece.from, piece.bytes);
-    case Direction::to_device:
-        return copies.to_device(piece.to, reinterpret_cast<const void*>(piece.from), piece.bytes);
-    default: return copies.within_device(piece.to, piece.from, piece.bytes);
-    }
-}
-
 DeviceCounts counts_of(Direction direction, uint64_t bytes) {
     switch (direction) {
     case Direction::to_host: return {.to_host = bytes};
     case Direction::to_device: return {.to_device = bytes};
     default: return {.within = bytes};
     }
-}
-
-/// From one on: those on the host that were pinned at once.
-uint64_t rows_at_once(const Rows& rows, uint64_t first) {
-    if (first + 1 == rows.count) { return 1; }
-    const Span row = rows.part(first, 1).host_span();
-    const Span pinned = find_pinned(row);
-    if (pinned.bytes == 0) { return 1; }
-    const uint64_t behind = pinned.begin + pinned.bytes - (row.begin + row.bytes);
-    return std::min(rows.count - first, 1 + behind / rows.host_stride());
 }
 
 constexpr std::array texts = {"to host", "to device", "within device"};
@@ -98,54 +77,23 @@ bool Submission::add_to_list(Copies& copies, const Piece& piece) {
     } catch (const std::bad_alloc&) { return false; }
 }
 
-/// The piece is the next row of the copy.
-bool Submission::goes_on(Rows& rows, const Piece& piece) {
-    if (piece.bytes != rows.bytes || piece.to <= rows.to || piece.from <= rows.from) {
-        return false;
-    }
-    if (rows.count == 1) {
-        rows.to_stride = piece.to - rows.to;
-        rows.from_stride = piece.from - rows.from;
-        return std::min(rows.to_stride, rows.from_stride) >= rows.bytes &&
-               std::max(rows.to_stride, rows.from_stride) <= Rows::longest_stride;
-    }
-    return piece.to == rows.to + rows.count * rows.to_stride &&
-           piece.from == rows.from + rows.count * rows.from_stride;
-}
-
-/// False: there are as many as there may be.
-bool Submission::add_to_copies(List& list, const Piece& piece, bool may_go_on) {
-    constexpr size_t most_copies = 256;
-    if (may_go_on && !list.copies.empty() && goes_on(list.copies.back(), piece)) {
-        ++list.copies.back().count;
-        ++list.rows;
-        return true;
-    }
-    try {
-        if (list.copies.size() == most_copies) { return false; }
-        list.copies.push_back({piece.direction, piece.to, piece.from, piece.bytes});
-        ++list.rows;
-        return true;
-    } catch (const std::bad_alloc&) { return false; }
-}
-
 /// What is for kernels is in their list already.
-void Submission::add_to_rows(Copies& copies, const Piece& piece) {
+void Submission::add_to_copies(Copies& copies, const Piece& piece) {
     List& list = list_of(piece.direction);
-    const bool is_first = list.copies.empty();
-    const bool is_alike =
-        piece.allocation != 0 && (is_first || piece.allocation == list.allocation);
-    list.is_of_one_allocation = is_alike && (is_first || list.is_of_one_allocation);
-    list.allocation = piece.allocation;
-    const bool may_go_on =
-        is_alike && piece.direction != Direction::within_device && Copies::have_rows();
-    if (list.are_too_many || add_to_copies(list, piece, may_go_on)) { return; }
+    if (list.copies.empty() && !list.are_too_many) { list.allocation = piece.allocation; }
+    if (list.allocation != piece.allocation) { list.allocation = 0; }
+    if (list.are_too_many) { return; }
+    const auto add = [&] {
+        return list.copies.add(piece.direction, piece.to, piece.from, piece.bytes,
+                               piece.allocation);
+    };
+    if (add()) { return; }
     if (list.writer.runs() > 0) {
         list.are_too_many = true;
         return;
     }
-    begin_by_engine(copies, list);
-    if (!add_to_copies(list, piece, false)) { copy_alone(copies, piece); }
+    list.copies.begin(copies);
+    if (!add()) { copy_one(copies, piece.direction, piece.to, piece.from, piece.bytes); }
 }
 
 void Submission::add(Copies& copies, const Piece& piece) {
@@ -153,10 +101,10 @@ void Submission::add(Copies& copies, const Piece& piece) {
     if (!add_to_list(copies, piece)) {
         if (list_of(piece.direction).writer.runs() > 0) { begin_list(copies, piece.direction); }
         if (piece.allocation == 0 || piece.bytes > ListWriter::most_bytes) {
-            return copy_alone(copies, piece);
+            return copy_one(copies, piece.direction, piece.to, piece.from, piece.bytes);
         }
     }
-    add_to_rows(copies, piece);
+    add_to_copies(copies, piece);
 }
 
 void Submission::begin(Copies& copies) {
@@ -167,67 +115,46 @@ void Submission::begin(Copies& copies) {
     open_ = {};
 }
 
-/// In nanoseconds, on an H200 (on others things are not much different): a copy takes 2.2 us where
-/// many follow each other, and some more for each row; to write a list and launch a kernel 17 us,
-/// or the turn of a process where several take turns on the device, of which the copy engine needs
-/// none.
-bool Submission::is_for_engine(const List& list) {
-    constexpr uint64_t of_copy = 2200;
-    constexpr uint64_t of_row = 20;
-    constexpr uint64_t of_kernel = 17000;
+/// To write a list and launch a kernel takes 17 us on an H200, or the turns of all processes where
+/// they take turns on the device, of which the copy engine needs none: a copy takes longer then,
+/// too, so that this is the turn of one.
+bool Submission::is_for_kernel(const List& list) {
+    constexpr uint64_t of_kernel = 17000; // ns
     constexpr uint64_t of_turn = 140000;
-    if (list.are_too_many) { return false; }
-    const uint64_t by_engine = list.copies.size() * of_copy + list.rows * of_row;
-    return by_engine < (are_devices_shared() ? of_turn : of_kernel);
+    return list.writer.runs() > 0 &&
+           (list.are_too_many ||
+            list.copies.nanoseconds() >= (are_devices_shared() ? of_turn : of_kernel));
 }
 
 void Submission::begin_list(Copies& copies, Direction direction) {
     List& list = list_of(direction);
-    const bool has_list = list.writer.runs() > 0;
-    const bool has_begun = has_list && !is_for_engine(list) && launch(copies, direction);
+    const bool has_begun = is_for_kernel(list) && launch(copies, direction);
     if (!has_begun && list.are_too_many) {
         begin_without_kernel(copies, direction);
     } else if (!has_begun) {
-        begin_by_engine(copies, list);
+        list.copies.begin(copies);
     }
     list.writer.clear();
     list.copies.clear();
-    list.rows = 0;
     list.are_too_many = false;
 }
 
 /// Of more copies than are remembered: they are found again.
 void Submission::begin_without_kernel(Copies& copies, Direction direction) {
     List& list = list_of(direction);
-    const bool may_go_on =
-        list.is_of_one_allocation && direction != Direction::within_device && Copies::have_rows();
     const uint64_t to_shift = direction == Direction::to_host ? list.shift : 0;
     const uint64_t from_shift = direction == Direction::to_device ? list.shift : 0;
     list.copies.clear();
     list.writer.for_each([&](uint64_t to, uint64_t from, uint64_t bytes) {
-        const Piece piece{direction, to - to_shift, from - from_shift, bytes};
-        if (add_to_copies(list, piece, may_go_on)) { return; }
-        begin_by_engine(copies, list);
-        if (!add_to_copies(list, piece, false)) { copy_alone(copies, piece); }
+        const auto add = [&] {
+            return list.copies.add(direction, to - to_shift, from - from_shift, bytes,
+                                   list.allocation);
+        };
+        if (add()) { return; }
+        list.copies.begin(copies);
+        if (!add()) { copy_one(copies, direction, to - to_shift, from - from_shift, bytes); }
     });
-    begin_by_engine(copies, list);
-}
-
-void Submission::begin_by_engine(Copies& copies, List& list) {
-    for (const Rows& rows : list.copies) {
-        for (uint64_t first = 0; first < rows.count;) {
-            const uint64_t count = rows_at_once(rows, first);
-            if (count > 1 && copies.rows(rows.part(first, count))) {
-                first += count;
-                continue;
-            }
-            const Rows row = rows.part(first, 1);
-            copy_alone(copies, {row.direction, row.to, row.from, row.bytes});
-            ++first;
-        }
-    }
-    list.copies.clear();
-    list.rows = 0;
+    list.copies.begin(copies);
 }
 
 /// False: nothing has begun.

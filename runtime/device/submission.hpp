@@ -3,6 +3,7 @@
 #include "runtime/device/kept_lists.hpp"
 #include "runtime/device/list_writer.hpp"
 #include "runtime/device/memory.hpp"
+#include "runtime/device/row_copies.hpp"
 
 #include <array>
 #include <cstdint>
@@ -45,23 +46,18 @@ class Submission {
   private:
     /// Of one direction. The kernel has other addresses for memory of the host, by so much.
     struct List {
-        ListWriter writer;
+        ListWriter writer; ///< of what is for kernels
         uint64_t shift = 0;
-        std::vector<Rows> copies; ///< the same, for the copy engine, unless these are too many
-        uint64_t rows = 0;        ///< of all of them
+        RowCopies copies; ///< the same, and what is for no kernel
         bool are_too_many = false;
-        uint64_t allocation = 0; ///< of the last piece
-        bool is_of_one_allocation = false;
+        uint64_t allocation = 0; ///< of all pieces; 0: not known, or of several
     };
 
     List& list_of(Direction direction) { return open_[static_cast<size_t>(direction)]; }
     bool find_shift(Copies& copies, const Piece& piece, uint64_t* shift);
     bool add_to_list(Copies& copies, const Piece& piece);
-    void add_to_rows(Copies& copies, const Piece& piece);
-    static bool goes_on(Rows& rows, const Piece& piece);
-    static bool is_for_engine(const List& list);
-    static bool add_to_copies(List& list, const Piece& piece, bool may_go_on);
-    static void begin_by_engine(Copies& copies, List& list);
+    void add_to_copies(Copies& copies, const Piece& piece);
+    static bool is_for_kernel(const List& list);
     void begin_without_kernel(Copies& copies, Direction direction);
     void begin_list(Copies& copies, Direction direction);
     bool launch(Copies& copies, Direction direction);

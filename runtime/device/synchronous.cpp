@@ -1,5 +1,6 @@
 #include "runtime/device/synchronous.hpp"
 
+#include "runtime/device/contexts.hpp"
 #include "runtime/device/driver.hpp"
 
 #include <mutex>
@@ -41,13 +42,9 @@ void make_copies_synchronous(uint64_t buffer, const void* address) {
     try {
         if (!is_new(buffer)) { return; }
     } catch (const std::bad_alloc&) {} // then it is told again
-    // Else it would spoil what a stream records.
-    constexpr int capture_mode_relaxed = 2;
-    int mode = capture_mode_relaxed;
-    const bool has_mode = known.capture_mode(&mode) == 0;
+    const RelaxedCapture relaxed;
     const unsigned is_wanted = 1;
     known.set_attribute(&is_wanted, attribute_sync_memops, reinterpret_cast<uintptr_t>(address));
-    if (has_mode) { known.capture_mode(&mode); }
 }
 
 } // namespace nodeaware::device
