@@ -89,12 +89,13 @@ void NodeArena::ring() {
     }
 }
 
-void NodeArena::sleep(uint32_t bell, uint32_t microseconds) {
+bool NodeArena::sleep(uint32_t bell, uint32_t microseconds) {
     const timespec limit{microseconds / 1000000, static_cast<long>(microseconds % 1000000) * 1000};
     control_->sleepers.fetch_add(1, std::memory_order_seq_cst);
     // Interrupted, timed out or rung: the caller looks at its conditions again in any case.
     syscall(SYS_futex, &control_->bell, FUTEX_WAIT, bell, &limit, nullptr, 0);
     control_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    return this->bell() != bell;
 }
 
 } // namespace nodeaware

@@ -84,8 +84,8 @@ class NodeArena {
     /// State of the bell: to be read before the conditions are checked that sleep() is to wait for.
     uint32_t bell() const { return control_->bell.load(std::memory_order_seq_cst); }
     /// Sleeps until the bell rings (if it has not rung since `bell` was read), at most
-    /// `microseconds`.
-    void sleep(uint32_t bell, uint32_t microseconds);
+    /// `microseconds`. True if it has rung.
+    bool sleep(uint32_t bell, uint32_t microseconds);
 
   private:
     struct alignas(64) Line {

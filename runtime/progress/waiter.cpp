@@ -31,7 +31,10 @@ void Waiter::pause(uint32_t bell, bool only_bell) {
     const bool is_time = round % rounds_between_checks == rounds_between_checks - 1;
     if (check_ && (is_time || doubled == doublings)) { check_(); }
     if (sleeps) {
-        arena_.sleep(bell, shortest_sleep << doubled);
+        // What it rings for comes before what MPI has to do for others, once.
+        const bool has_rung = arena_.sleep(bell, shortest_sleep << doubled);
+        owes_progress_ = has_rung && !owes_progress_;
+        if (owes_progress_) { return; }
     } else {
         backoff::pause(round, oversubscribed_);
     }

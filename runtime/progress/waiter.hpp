@@ -48,6 +48,7 @@ class Waiter {
     bool oversubscribed_;
     Progress* progress_;
     uint32_t idle_ = 0;
+    bool owes_progress_ = false; ///< the bell has rung, and MPI was not called since
     std::function<void()> check_;
 };
 
