@@ -97,14 +97,20 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
     return all[0] == 1 ? inner : nullptr;
 }
 
+namespace {
+
+/// That of MPI_COMM_WORLD is made before there is one.
+Progress* progress_of_library() { return library == nullptr ? nullptr : &library->progress; }
+
+} // namespace
+
 InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                                      const World& world)
     : comm_(comm), strays_(comm), members_(std::move(members)), topology_(std::move(topology)),
       parameters_(parameters_of(world, topology_)) {
     ++all_alive;
     MPI_CALL(Comm_rank, comm_, &rank_);
-    waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed,
-                                       library == nullptr ? nullptr : &library->progress);
+    waiter_ = std::make_unique<Waiter>(arena_, comm_, world.oversubscribed, progress_of_library);
     agreement_ = std::make_unique<Agreement>(topology_, rank_, arena_, *waiter_);
 }
 

@@ -16,8 +16,9 @@ namespace nodeaware {
 /// ranks may need this one for messages that are still under way.
 class Waiter {
   public:
-    /// `progress`: what else there is to do; nullptr: nothing.
-    Waiter(NodeArena& arena, MPI_Comm comm, bool oversubscribed, Progress* progress = nullptr)
+    /// `progress`: tells what else there is to do; nullptr: nothing. It is asked each time, for
+    /// there are communicators before there is something to do.
+    Waiter(NodeArena& arena, MPI_Comm comm, bool oversubscribed, Progress* (*progress)() = nullptr)
         : arena_(arena), comm_(comm), oversubscribed_(oversubscribed), progress_(progress) {}
 
     template <class Ready> void until(Ready ready) {
@@ -46,7 +47,7 @@ class Waiter {
     NodeArena& arena_;
     MPI_Comm comm_;
     bool oversubscribed_;
-    Progress* progress_;
+    Progress* (*progress_)();
     uint32_t idle_ = 0;
     bool owes_progress_ = false; ///< the bell has rung, and MPI was not called since
     std::function<void()> check_;
