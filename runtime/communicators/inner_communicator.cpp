@@ -33,6 +33,9 @@ std::array<Parameters, call_memories> parameters_of(const World& world, const To
     return all;
 }
 
+/// The communicator of MPI_COMM_WORLD is made before there is one.
+Progress* progress_of_library() { return library == nullptr ? nullptr : &library->progress; }
+
 } // namespace
 
 MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
@@ -96,13 +99,6 @@ std::shared_ptr<InnerCommunicator> InnerCommunicator::create(MPI_Comm comm, Topo
     inner->may_have_devices_ = all[1] == 0;
     return all[0] == 1 ? inner : nullptr;
 }
-
-namespace {
-
-/// That of MPI_COMM_WORLD is made before there is one.
-Progress* progress_of_library() { return library == nullptr ? nullptr : &library->progress; }
-
-} // namespace
 
 InnerCommunicator::InnerCommunicator(MPI_Comm comm, Topology topology, std::vector<int> members,
                                      const World& world)

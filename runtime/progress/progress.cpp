@@ -4,17 +4,45 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace nodeaware {
 
 void Progress::remove(WorkSource& source) { std::erase(sources_, &source); }
 
 bool Progress::is_busy() const {
-    return std::any_of(sources_.begin(), sources_.end(),
+    return has_failed_.load(std::memory_order_relaxed) ||
+           std::any_of(sources_.begin(), sources_.end(),
                        [](const WorkSource* source) { return source->is_busy(); });
 }
 
+void Progress::keep(std::exception_ptr failure) {
+    const std::lock_guard lock(failed_mutex_);
+    if (failed_ == nullptr) { failed_ = std::move(failure); }
+    has_failed_.store(true, std::memory_order_relaxed);
+}
+
+void Progress::tell_of_failure() {
+    if (!has_failed_.load(std::memory_order_relaxed)) { return; }
+    std::exception_ptr failure;
+    {
+        const std::lock_guard lock(failed_mutex_);
+        failure = std::exchange(failed_, nullptr);
+        has_failed_.store(false, std::memory_order_relaxed);
+    }
+    if (failure != nullptr) { std::rethrow_exception(failure); }
+}
+
+void Progress::advance_inside() noexcept {
+    for (WorkSource* source : sources_) {
+        try {
+            if (source->is_busy()) { source->advance(); }
+        } catch (...) { keep(std::current_exception()); }
+    }
+}
+
 void Progress::advance() {
+    tell_of_failure();
     for (WorkSource* source : sources_) {
         if (source->is_busy()) { source->advance(); }
     }

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <vector>
 
 namespace nodeaware {
@@ -47,6 +49,9 @@ class Progress {
 
     bool is_busy() const;
     void advance();
+    /// Inside an operation whose end others wait for, so that this rank must get there whatever
+    /// becomes of its messages: the next advance() tells what has failed.
+    void advance_inside() noexcept;
     /// Before what may need no waiting: no more than a fifth of the time is spent so. MPIs take
     /// long to look for messages where thousands of others wait to be received. Not for calls that
     /// tell what has come.
@@ -105,8 +110,14 @@ class Progress {
         return ready();
     }
 
+    void keep(std::exception_ptr failure);
+    void tell_of_failure();
+
     std::vector<WorkSource*> sources_;
     bool oversubscribed_ = false;
+    std::mutex failed_mutex_;
+    std::exception_ptr failed_;
+    std::atomic<bool> has_failed_ = false;
     std::atomic<double> next_in_passing_ = 0; ///< threads may wait at the same time
 };
 

@@ -21,7 +21,7 @@ constexpr uint32_t doublings = 6;
 void Waiter::pause(uint32_t bell, bool only_bell) {
     const uint32_t round = idle_++;
     Progress* const progress = progress_ == nullptr ? nullptr : progress_();
-    if (progress != nullptr && progress->is_busy()) { progress->advance(); }
+    if (progress != nullptr) { progress->advance_inside(); }
     // With more ranks than cores, a rank that only waits for the bell leaves its core to others
     // without delay.
     const uint32_t patience =

@@ -133,6 +133,41 @@ void exchanges(Rank& rank) {
     }
 }
 
+/// Messages are under way while all ranks meet in exchanges: what fails of the ones is not told by
+/// the others, nor does a rank leave these for it.
+void messages_during_exchanges(Rank& rank) {
+    const int opposite = (rank.number() + rank.size() / 2) % rank.size();
+    constexpr size_t times = 12;
+    std::vector<int> received(times, -1);
+    bool is_told = false;
+    try {
+        if (!rank.has_core()) { throw Stopped(); }
+        for (int i = 0; i < 9; ++i) {
+            exchange(rank, 7, 100);
+            check(rank.barrier(MPI_COMM_WORLD));
+        }
+        for (size_t i = 0; i < times; ++i) {
+            std::vector<MPI_Request> requests(2, MPI_REQUEST_NULL);
+            const int number = rank.number();
+            check(rank.irecv(&received[i], 1, MPI_INT, opposite, 7, MPI_COMM_WORLD, &requests[0]));
+            check(rank.isend(&number, 1, MPI_INT, opposite, 7, MPI_COMM_WORLD, &requests[1]));
+            try {
+                exchange_all_to_all(rank, true);
+            } catch (const Stopped&) {
+                ADD_FAILURE() << "an exchange tells of " << job().failed_place();
+                throw;
+            }
+            is_told = rank.waitall(2, requests.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS;
+            if (is_told) { break; }
+            EXPECT_EQ(received[i], opposite) << job().failed_place();
+        }
+    } catch (const Stopped&) { is_told = true; }
+    if (is_told) {
+        job().complain(told);
+        job().scheduler().may_switch();
+    }
+}
+
 /// Graphs in which each rank has edges to the next one, some times, and to the one behind that.
 void graphs(Rank& rank) {
     const int size = rank.size();
@@ -271,6 +306,22 @@ TEST(Failures, OfRelaysAreToldAndNobodyWaits) {
     Settings settings;
     settings.nodes = {0, 1, 2, 3, 0, 4};
     for (const uint64_t seed : seeds(4)) { fail_in(exchanges, settings, seed, 4); }
+}
+
+/// Only the library's look for messages calls the function that fails, also while its rank waits in
+/// an exchange.
+TEST(Failures, OfMessagesAreNotToldByExchanges) {
+    set_options({{"STRATEGY", "three_step,p2p:gathered"}, {"LOG", "off"}});
+    for (const uint64_t seed : seeds(8)) {
+        const int rank = static_cast<int>(seed % 4);
+        Job job(seed, {});
+        ASSERT_EQ(run(job, messages_during_exchanges), "");
+        const uint64_t all = job.process(rank).calls.at("MPI_Improbe");
+        for (uint64_t number = all / 2; number < all; number += 1 + all / 40) {
+            ASSERT_EQ(outcome(seed, {rank, "MPI_Improbe", number}, messages_during_exchanges), "")
+                << "seed " << seed << ", call " << number << " of " << all;
+        }
+    }
 }
 
 TEST(Failures, OfMemoryAreToldAndNobodyWaits) {
