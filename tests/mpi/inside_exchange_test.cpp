@@ -5,7 +5,7 @@
 // matched. Connections have been handed over: who waits in the exchange is to look after the
 // messages of the others.
 
-#include "tests/mpi/harness.hpp"
+#include "tests/mpi/one_to_each.hpp"
 
 #include <vector>
 
@@ -14,27 +14,6 @@ namespace {
 using nodeaware::test::Harness;
 
 constexpr int tag = 4;
-
-/// A batch: one message to each rank.
-void exchange(Harness& harness, int iteration) {
-    const int ranks = harness.size();
-    const std::vector<int> sent(static_cast<size_t>(ranks), iteration * 100 + harness.rank());
-    std::vector<int> received(static_cast<size_t>(ranks), -1);
-    std::vector<MPI_Request> requests;
-    for (int peer = 0; peer < ranks; ++peer) {
-        MPI_Irecv(&received[static_cast<size_t>(peer)], 1, MPI_INT, peer, 3, MPI_COMM_WORLD,
-                  &requests.emplace_back());
-    }
-    for (int peer = 0; peer < ranks; ++peer) {
-        MPI_Isend(&sent[static_cast<size_t>(peer)], 1, MPI_INT, peer, 3, MPI_COMM_WORLD,
-                  &requests.emplace_back());
-    }
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-    for (int peer = 0; peer < ranks; ++peer) {
-        harness.expect(received[static_cast<size_t>(peer)] == iteration * 100 + peer,
-                       "a wrong message came");
-    }
-}
 
 void meet(Harness& harness, int iteration) {
     const auto ranks = static_cast<size_t>(harness.size());
@@ -77,13 +56,13 @@ void send_to_who_is_inside(Harness& harness, int iteration, int source) {
 int main(int argc, char** argv) {
     Harness harness(&argc, &argv);
     for (int iteration = 0; iteration < 40; ++iteration) {
-        exchange(harness, iteration);
+        nodeaware::test::one_to_each(harness, MPI_COMM_WORLD, iteration);
         meet(harness, iteration);
     }
     for (int iteration = 0; iteration < 8; ++iteration) {
         send_to_who_is_inside(harness, iteration, MPI_ANY_SOURCE);
         send_to_who_is_inside(harness, iteration, 0);
-        exchange(harness, iteration);
+        nodeaware::test::one_to_each(harness, MPI_COMM_WORLD, iteration);
     }
     return harness.finish();
 }
