@@ -84,8 +84,9 @@ Mailboxes::Mailboxes(std::shared_ptr<InnerCommunicator> inner, const World& worl
     : inner_(std::move(inner)), comm_(inner_->comm()), rank_(world.rank), topology_(world.node_of),
       node_(topology_.node_of(rank_)), local_(topology_.local_of(rank_)),
       senders_(static_cast<size_t>(topology_.ranks()), -1), mates_(topology_.ranks_on(node_)),
-      outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0), incoming_cells_(0, 0, 0, 0),
-      rings_(0, 0), incoming_(comm_, tags::of_mailboxes), outgoing_(comm_) {
+      proposals_(topology_.ranks_on(node_)), outgoing_cells_(0, 0), grants_(0, 0), expected_(0, 0),
+      incoming_cells_(0, 0, 0, 0), rings_(0, 0), incoming_(comm_, tags::of_mailboxes),
+      outgoing_(comm_) {
     for (int rank = 0; rank < topology_.ranks(); ++rank) {
         if (topology_.node_of(rank) == node_) { continue; }
         senders_[static_cast<size_t>(rank)] = static_cast<int>(rank_of_sender_.size());
@@ -127,7 +128,8 @@ bool Mailboxes::create_memory(uint64_t limit) {
     expected_ = ExpectedTraffic(others, here);
     const uint64_t expected_at = grants_at + aligned(grants_.memory_bytes());
     const uint64_t limit_at = expected_at + aligned(expected_.memory_bytes());
-    const uint64_t incoming_at = limit_at + aligned(EagerLimit::memory_bytes());
+    const uint64_t proposals_at = limit_at + aligned(EagerLimit::memory_bytes());
+    const uint64_t incoming_at = proposals_at + aligned(Proposals::memory_bytes());
     const uint64_t rings_at = incoming_at + aligned(incoming_cells_.memory_bytes());
     const uint64_t bytes = rings_at + aligned(rings_.memory_bytes());
     const LocalGroup group(comm_, topology_.ranks_of(node_), local_);
@@ -138,6 +140,7 @@ bool Mailboxes::create_memory(uint64_t limit) {
     grants_.attach(memory_.data() + grants_at);
     expected_.attach(memory_.data() + expected_at);
     eager_limit_.attach(memory_.data() + limit_at);
+    proposals_.attach(memory_.data() + proposals_at);
     incoming_cells_.attach(memory_.data() + incoming_at);
     rings_.attach(memory_.data() + rings_at);
     if (local_ == 0) { outgoing_cells_.initialize(); }

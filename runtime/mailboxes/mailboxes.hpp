@@ -11,6 +11,7 @@
 #include "runtime/mailboxes/node_mates.hpp"
 #include "runtime/mailboxes/outgoing_cells.hpp"
 #include "runtime/mailboxes/outgoing_messages.hpp"
+#include "runtime/mailboxes/proposals.hpp"
 #include "runtime/mailboxes/rings.hpp"
 #include "runtime/memory/shared_memory.hpp"
 #include "runtime/progress/clock.hpp"
@@ -137,6 +138,8 @@ class Mailboxes : public WorkSource {
     /// Share of those that would have.
     double saved_share() const { return expected_.saved_share(); }
     double surely_saved_share() const { return expected_.surely_saved_share(); }
+    /// What this node has proposed to hand over.
+    Proposals& proposals() { return proposals_; }
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.
@@ -315,6 +318,7 @@ class Mailboxes : public WorkSource {
     uint64_t most_bytes_ = 0;
     SharedMemory memory_;
     NodeMates mates_;
+    Proposals proposals_;
     OutgoingCells outgoing_cells_;
     Grants grants_;
     ExpectedTraffic expected_;

@@ -83,6 +83,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// Messages of other ranks may come from now on; some may be here.
     void open();
 
+    Mailboxes::Name name() const { return settings_.name; }
     int size() const { return static_cast<int>(settings_.members.size()); }
     /// Messages to that rank go by the library.
     bool sends_to(int destination) const {

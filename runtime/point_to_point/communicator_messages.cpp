@@ -80,8 +80,16 @@ void CommunicatorMessages::note_synchronous(int destination) {
 
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
     if (engine_ == nullptr) { return; }
-    if (is_elsewhere(destination)) { ++sent_elsewhere_; }
+    if (is_elsewhere(destination)) { layer_.mailboxes()->proposals().sent(engine_->name()); }
     engine_->sent_by_mpi(destination, tag);
+}
+
+void CommunicatorMessages::note_receive(bool has_wildcards) {
+    constexpr uint32_t recent = 256;
+    if (has_wildcards) { ++wildcards_; }
+    if (++recent_receives_ < recent) { return; }
+    recent_receives_ /= 2; // older ones count less
+    wildcards_ /= 2;
 }
 
 void CommunicatorMessages::note_receive_in_mpi(int source, int tag) {
@@ -211,18 +219,14 @@ double CommunicatorMessages::native_seconds() const {
     return is_native ? learner_.mean_seconds() : native_seconds_;
 }
 
-/// Programs that are driven by messages have receives with wildcards in MPI most of the time, so
-/// that most is declined, by two messages each time that are in the way of theirs. So this rank
-/// asks a few at first, as many more as have accepted, and beside these for no more than a
-/// hundredth of what it sends. What is not answered yet may be declined, too.
-bool CommunicatorMessages::may_be_declined() const {
-    constexpr uint64_t few = 4;
-    constexpr uint64_t messages_each = 2;
-    const BatchEngine::Counts& counts = engine_->counts();
-    const uint64_t in_vain = counts.proposed - counts.handed_over;
-    const uint64_t free = counts.handed_over + few;
-    return is_asked_for() || in_vain < free ||
-           messages_each * (in_vain - free) < sent_elsewhere_ / 100;
+/// Most of those of late: so do those that it sends to, then.
+bool CommunicatorMessages::receives_by_wildcards() const {
+    return 2 * wildcards_ > recent_receives_;
+}
+
+bool CommunicatorMessages::may_ask() const {
+    return is_asked_for() ||
+           layer_.mailboxes()->proposals().may_ask(engine_->name(), receives_by_wildcards());
 }
 
 /// Again and again what was declined, for that may be for a moment. Not before what would have been
@@ -237,7 +241,7 @@ void CommunicatorMessages::propose(const batches::Batch& batch) {
         const int rank = members_[static_cast<size_t>(stream.destination)];
         const auto sent = static_cast<double>(engine_->sent_by_mpi(stream.destination));
         const bool may_propose = engine_->may_propose(stream.destination) && saved * sent >= least;
-        if (may_propose && !may_be_declined()) { return; }
+        if (may_propose && !may_ask()) { return; }
         const bool gains = is_asked_for() || !engine_->is_mostly_synchronous(stream.destination);
         if (may_propose && gains && layer_.mailboxes()->is_shared(rank)) {
             engine_->propose(stream.destination);

@@ -35,6 +35,7 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void post();
     void note_send(int destination, int tag, uint64_t bytes);
     void note_sent_by_mpi(int destination, int tag);
+    void note_receive(bool has_wildcards);
     void note_receive_in_mpi(int source, int tag);
     /// A receive of MPI with wildcards: what it takes is told later.
     void note_pending() { ++pending_; }
@@ -78,7 +79,8 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void consider(const batches::Batch& batch);
     double native_seconds() const;
     void propose(const batches::Batch& batch);
-    bool may_be_declined() const;
+    bool receives_by_wildcards() const;
+    bool may_ask() const;
     std::optional<Verdict> obstacle(const batches::Batch& batch);
     // In communicator_comparison.cpp.
     bool is_over(uint64_t batches) const; ///< a period of so many
@@ -103,11 +105,12 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     std::vector<int> members_; ///< ranks in MPI_COMM_WORLD
     uint64_t seen_completions_ = 0;
     uint64_t batches_ = 0;
-    uint64_t sent_elsewhere_ = 0; ///< messages by MPI, to other nodes
-    uint64_t looks_ = 0;          ///< of the mailboxes, when the last batch began
+    uint64_t looks_ = 0; ///< of the mailboxes, when the last batch began
     BatchLearner learner_;
     std::shared_ptr<BatchEngine> engine_;
-    int pending_ = 0; ///< receives whose source is not known yet
+    uint32_t recent_receives_ = 0;
+    uint32_t wildcards_ = 0; ///< of these
+    int pending_ = 0;        ///< receives whose source is not known yet
     bool is_ineligible_ = false;
     bool has_waiting_wildcard_ = false;
     std::optional<Verdict> verdict_; ///< the last

@@ -32,6 +32,7 @@ void BatchEngine::propose(int destination) {
     known.proposed_at = now();
     ++outgoing_connections_;
     ++counts_.proposed;
+    mailboxes_->proposals().asked(settings_.name);
     owner_->is_active();
     known.has_told = known.is_synchronous;
     send_note({0, known.is_synchronous ? 1 : 0, 0, wire::proposal, 0}, destination);
@@ -117,6 +118,7 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     known.sender.declined();
     end_connection(known);
     ++counts_.declined;
+    mailboxes_->proposals().declined(settings_.name);
 }
 
 void BatchEngine::take_numbered(const wire::Arrived& note) {
@@ -166,6 +168,7 @@ void BatchEngine::go_on(int destination, handover::Sender::Next next) {
     if (next == handover::Sender::Next::wait) { return; }
     end_connection(connection(destination));
     ++counts_.given_up;
+    mailboxes_->proposals().declined(settings_.name);
     send_note({0, 0, 0, wire::given_up, 0}, destination);
 }
 
@@ -175,6 +178,7 @@ void BatchEngine::hand_over(int destination) {
     for (const int tag : *known.owed_tags) { credits_.note_sent_by_mpi({destination, tag}); }
     count_outgoing(destination, 1);
     ++counts_.handed_over;
+    mailboxes_->proposals().accepted(settings_.name);
     send_owed(destination);
 }
 

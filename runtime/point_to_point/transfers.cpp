@@ -190,6 +190,10 @@ void make_request(const std::shared_ptr<Receive>& receive,
     receive->requests->receive_begun(*request);
 }
 
+bool has_wildcards(const Message& message) {
+    return message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG;
+}
+
 /// The end of a blocking receive.
 int wait_for(MessageLayer& layer, const Receive& receive, MPI_Status* status) {
     layer.wait_until([&] { return receive.is_done; });
@@ -206,6 +210,7 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     CommunicatorMessages* const communicator = find(layer, message.comm);
     if (communicator == nullptr) { return false; }
     communicator->post();
+    communicator->note_receive(has_wildcards(message));
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
     if (!from_anywhere && !is_rank(*engine, message.peer)) { return false; }
@@ -294,10 +299,6 @@ void note_sent(MessageLayer& layer, const Message& message) {
     }
     communicator->note_send(message.peer, message.tag, bytes_of(message));
     communicator->note_sent_by_mpi(message.peer, message.tag);
-}
-
-bool has_wildcards(const Message& message) {
-    return message.peer == MPI_ANY_SOURCE || message.tag == MPI_ANY_TAG;
 }
 
 void note_receive_begun(MessageLayer& layer, const Message& message, MPI_Request request) {

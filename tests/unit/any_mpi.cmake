@@ -2,7 +2,7 @@
 add_executable(unit_tests
   topology_test.cpp traffic_test.cpp batches_test.cpp comparison_policy_test.cpp containers_test.cpp credits_test.cpp
   mailboxes_test.cpp outgoing_cells_test.cpp held_containers_test.cpp outgoing_cells_ranks_test.cpp
-  incoming_cells_test.cpp rings_test.cpp early_messages_test.cpp cut_containers_test.cpp address_space_test.cpp
+  incoming_cells_test.cpp rings_test.cpp early_messages_test.cpp proposals_test.cpp cut_containers_test.cpp address_space_test.cpp
   contributions_test.cpp node_arena_test.cpp tags_test.cpp strategy_test.cpp piece_layout_test.cpp graph_edges_test.cpp sparse_block_test.cpp sparse_choice_test.cpp relay_test.cpp split_test.cpp published_split.cpp random_case.cpp forecast_test.cpp device_forecast_test.cpp device_copies_test.cpp
   list_copy_test.cpp learner_test.cpp gathering_feedback_test.cpp options_test.cpp launcher_test.cpp launch_test.cpp
   progress_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/progress.cpp
