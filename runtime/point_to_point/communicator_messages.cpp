@@ -92,7 +92,13 @@ void CommunicatorMessages::note_receive(bool has_wildcards) {
     wildcards_ /= 2;
 }
 
+void CommunicatorMessages::note_pending() {
+    ++pending_;
+    note_receive(true);
+}
+
 void CommunicatorMessages::note_receive_in_mpi(int source, int tag) {
+    note_receive(false);
     if (engine_ != nullptr && is_elsewhere(source)) {
         engine_->receives().note_posted_in_mpi(source, tag);
     }
@@ -126,7 +132,7 @@ void CommunicatorMessages::may_be_cancelled(int source, int tag) {
     if (engine_ != nullptr && is_elsewhere(source)) {
         engine_->receives().cancelling_in_mpi(source, tag);
     }
-    note_pending();
+    ++pending_; // until it is known whether it has taken a message
 }
 
 void CommunicatorMessages::received_unknown() {

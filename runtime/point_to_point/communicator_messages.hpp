@@ -35,10 +35,11 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     void post();
     void note_send(int destination, int tag, uint64_t bytes);
     void note_sent_by_mpi(int destination, int tag);
+    /// By the library; what is noted as received by MPI is counted there.
     void note_receive(bool has_wildcards);
     void note_receive_in_mpi(int source, int tag);
     /// A receive of MPI with wildcards: what it takes is told later.
-    void note_pending() { ++pending_; }
+    void note_pending();
     void note_probed_in_mpi(int source, int tag);
     void received(const MPI_Status& status) override;
     void received_unknown() override;

@@ -210,13 +210,13 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
     CommunicatorMessages* const communicator = find(layer, message.comm);
     if (communicator == nullptr) { return false; }
     communicator->post();
-    communicator->note_receive(has_wildcards(message));
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const bool from_anywhere = message.peer == MPI_ANY_SOURCE;
     if (!from_anywhere && !is_rank(*engine, message.peer)) { return false; }
     if (!engine->receives().concerns(message.peer)) { return false; }
     *result = check_receive(message, true);
     if (*result != MPI_SUCCESS) { return false; }
+    communicator->note_receive(has_wildcards(message));
     const std::shared_ptr<Receive> posted = make_receive(layer, message);
     if (request == nullptr) {
         engine->receive(posted);

@@ -175,4 +175,47 @@ TEST(Comparison, AsksSeldomWhereMostIsDeclined) {
     }
 }
 
+/// A few of them, of which each is taken before the next call, are no reason to leave the others to
+/// MPI.
+TEST(Comparison, AsksWhereFewReceivesHaveWildcards) {
+    set_options({{"STRATEGY", "auto"}});
+    constexpr int rounds = 40;
+    for (const uint64_t seed : seeds(6)) {
+        Job job(seed, {});
+        uint64_t by_mpi = 0;
+        const std::string ended = run(job, [&](Rank& rank) {
+            const int other = rank.number() < 2 ? 2 : 0;
+            const int mate = rank.number() ^ 1;
+            const std::vector<double> sent = {1, 2, 3, 4};
+            std::array<std::vector<double>, 4> received;
+            received.fill(std::vector<double>(4));
+            for (int i = 0; i < rounds; ++i) {
+                if (i == rounds - 1) {
+                    rank.gather(MPI_COMM_WORLD);
+                    if (rank.number() == 0) { by_mpi = job.sent_messages[0]; }
+                    rank.gather(MPI_COMM_WORLD);
+                }
+                std::vector<MPI_Request> requests(8, MPI_REQUEST_NULL);
+                for (int j = 0; j < 4; ++j) {
+                    const auto at = static_cast<size_t>(j);
+                    rank.irecv(received[at].data(), 4, MPI_DOUBLE, other + j / 2, j % 2,
+                               MPI_COMM_WORLD, &requests[at]);
+                    rank.isend(sent.data(), 4, MPI_DOUBLE, other + j / 2, j % 2, MPI_COMM_WORLD,
+                               &requests[4 + at]);
+                }
+                rank.waitall(8, requests.data(), MPI_STATUSES_IGNORE);
+                EXPECT_EQ(received[3], sent);
+                rank.send(sent.data(), 4, MPI_DOUBLE, mate, 2, MPI_COMM_WORLD);
+                EXPECT_EQ(rank.recv(received[0].data(), 4, MPI_DOUBLE, MPI_ANY_SOURCE, 2,
+                                    MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                          MPI_SUCCESS);
+            }
+            rank.gather(MPI_COMM_WORLD);
+            if (rank.number() == 0) { by_mpi = job.sent_messages[0] - by_mpi; }
+        });
+        ASSERT_EQ(ended, "") << "seed " << seed;
+        EXPECT_LE(by_mpi, 12U) << "seed " << seed << ": 4 within nodes, and the gathers";
+    }
+}
+
 } // namespace scripted
