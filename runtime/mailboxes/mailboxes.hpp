@@ -139,7 +139,7 @@ class Mailboxes : public WorkSource {
     double saved_share() const { return expected_.saved_share(); }
     double surely_saved_share() const { return expected_.surely_saved_share(); }
     /// What this node has proposed to hand over.
-    Proposals& proposals() { return proposals_; }
+    const Proposals& proposals() const { return proposals_; }
     /// This node sends several messages to the node of that rank.
     bool is_shared(int destination) const;
     /// What the node's batches are thought to take.

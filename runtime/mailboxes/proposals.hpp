@@ -20,52 +20,94 @@ namespace nodeaware {
 /// that most is declined, by two messages each time that are in the way of theirs; and of the few
 /// that are handed over little can be gathered.
 class Proposals {
+    enum Count : size_t {
+        proposed, ///< how often
+        taken,    ///< of these
+        messages,
+        accepted, ///< connections, the last time
+        declined,
+        counts
+    };
+    struct alignas(64) Ledger : std::array<std::atomic<uint64_t>, counts> {};
+
   public:
     explicit Proposals(int ranks) : few_(2 * static_cast<uint64_t>(ranks)) {}
     static constexpr uint64_t memory_bytes() { return sizeof(Table); }
     void attach(std::byte* memory) { memory_ = memory; }
 
-    void asked(uint64_t name) { add(of(name).asked); }
-    void accepted(uint64_t name) { add(of(name).accepted); }
-    void declined(uint64_t name) { add(of(name).declined); }
-    /// A message by MPI to another node.
-    void sent(uint64_t name) { add(of(name).sent); }
+    /// What the receiver of a connection said last.
+    enum class Answer : uint8_t { none, accepted, declined };
 
-    /// One more may be asked. A node asks a few at first, as many more as have accepted, and beside
-    /// these for no more than a hundredth of what it sends, ever more seldom; a rank of which it is
-    /// `likely` that it is declined begins with a thousandth. What is not answered yet may be
-    /// declined, too.
-    bool may_ask(uint64_t name, bool likely) const {
-        const Ledger& ledger = of(name);
-        const uint64_t spent = read(ledger.asked);
-        const uint64_t free = 2 * read(ledger.accepted) + (likely ? 0 : few_);
-        if (spent < free) { return true; }
-        constexpr uint64_t messages_each = 2;
-        const uint64_t share = likely ? 1000 : 100;
-        const uint64_t sent = read(ledger.sent) / share;
-        const auto doublings = static_cast<uint64_t>(std::bit_width(sent / few_));
-        return spent - free < std::min(sent / messages_each, doublings * few_);
-    }
+    /// Of one rank on one communicator. What it has counted goes with it, for another communicator
+    /// may have the same hash.
+    class Share {
+      public:
+        Share(const Proposals& all, uint64_t name) : ledger_(&all.of(name)), few_(all.few_) {}
+        Share(const Share&) = delete;
+        Share& operator=(const Share&) = delete;
+        ~Share() {
+            for (size_t i = 0; i < own_.size(); ++i) {
+                (*ledger_)[i].fetch_sub(own_[i], std::memory_order_relaxed);
+            }
+        }
 
-    /// So few are handed over that it is not worth while.
-    bool are_mostly_declined(uint64_t name) const {
-        const Ledger& ledger = of(name);
-        const uint64_t declined = read(ledger.declined);
-        return declined >= few_ && declined > 2 * read(ledger.accepted);
-    }
+        void asked() { add(proposed); }
+        /// `answer`: of that connection, until now.
+        void answered(Answer now, Answer& answer) {
+            if (now == Answer::accepted) { add(taken); }
+            if (now == answer) { return; }
+            if (answer != Answer::none) { subtract(connections_of(answer)); }
+            add(connections_of(now));
+            answer = now;
+        }
+        /// A message by MPI to another node.
+        void sent() { add(messages); }
+
+        /// One more may be asked. A node asks a few at first, as many more as have accepted, and
+        /// beside these for no more than a hundredth of what it sends, ever more seldom; a rank
+        /// that `expects_no` begins with a thousandth. What is not answered yet may be declined,
+        /// too.
+        bool may_ask(bool expects_no) const {
+            const uint64_t spent = read(proposed);
+            const uint64_t free = 2 * read(taken) + (expects_no ? 0 : few_);
+            if (spent < free) { return true; }
+            constexpr uint64_t messages_each = 2;
+            const uint64_t sent = read(messages) / (expects_no ? 1000 : 100);
+            const auto doublings = static_cast<uint64_t>(std::bit_width(sent / few_));
+            return spent - free < std::min(sent / messages_each, doublings * few_);
+        }
+
+        /// So few are handed over that it is not worth while. Of connections, not of proposals:
+        /// those to a rank that always declines are proposed again and again.
+        bool are_mostly_declined() const {
+            const uint64_t unwilling = read(declined);
+            return unwilling >= few_ && unwilling > 2 * read(accepted);
+        }
+
+      private:
+        static Count connections_of(Answer answer) {
+            return answer == Answer::accepted ? accepted : declined;
+        }
+        void add(Count count) {
+            ++own_[count];
+            (*ledger_)[count].fetch_add(1, std::memory_order_relaxed);
+        }
+        void subtract(Count count) {
+            --own_[count];
+            (*ledger_)[count].fetch_sub(1, std::memory_order_relaxed);
+        }
+        uint64_t read(Count count) const {
+            return (*ledger_)[count].load(std::memory_order_relaxed);
+        }
+
+        Ledger* ledger_;
+        uint64_t few_;
+        std::array<uint64_t, counts> own_{};
+    };
 
   private:
-    using Counter = std::atomic<uint64_t>;
-    struct alignas(64) Ledger {
-        Counter asked{0};
-        Counter accepted{0};
-        Counter declined{0};
-        Counter sent{0};
-    };
     using Table = std::array<Ledger, 16>;
 
-    static void add(Counter& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
-    static uint64_t read(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
     Ledger& of(uint64_t name) const {
         Table& table = *std::launder(reinterpret_cast<Table*>(memory_));
         return table[mix(0, name) % table.size()];

@@ -27,7 +27,7 @@ std::shared_ptr<PendingSend> await_one(std::shared_ptr<PendingSend>& pending) {
 BatchEngine::BatchEngine(Owner& owner, std::shared_ptr<Mailboxes> mailboxes,
                          std::shared_ptr<StraightMessages> payloads, Settings settings)
     : owner_(&owner), mailboxes_(std::move(mailboxes)), payloads_(std::move(payloads)),
-      settings_(std::move(settings)),
+      settings_(std::move(settings)), proposals_(mailboxes_->proposals(), settings_.name),
       receives_(settings_.self, settings_.members, payloads_,
                 [this](const wire::Arrived& note) { take_numbered(note); }),
       credits_({.tags = payloads_ == nullptr ? PayloadTags() : payloads_->tags()}),

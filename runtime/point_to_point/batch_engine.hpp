@@ -83,7 +83,6 @@ class BatchEngine final : public Mailboxes::Addressee {
     /// Messages of other ranks may come from now on; some may be here.
     void open();
 
-    Mailboxes::Name name() const { return settings_.name; }
     int size() const { return static_cast<int>(settings_.members.size()); }
     /// Messages to that rank go by the library.
     bool sends_to(int destination) const {
@@ -103,6 +102,7 @@ class BatchEngine final : public Mailboxes::Addressee {
         return connection != nullptr && connection->sender.may_propose();
     }
     void propose(int destination);
+    const Proposals::Share& proposals() const { return proposals_; }
     /// Asks for all connections back that are not MPI's alone, until they are. Receivers are told
     /// of the `comparison` with MPI that it is for.
     void leave(uint32_t comparison = 0);
@@ -177,6 +177,7 @@ class BatchEngine final : public Mailboxes::Addressee {
         uint32_t asked_at = 0;      ///< `sequence` after the question
         bool wants_back = false;    ///< it is asked for until it is
         double proposed_at = 0;
+        Proposals::Answer last_answer = Proposals::Answer::none;
         bool is_synchronous = false; ///< sends there wait for their receiver
         uint64_t synchronous_sends = 0;
         bool has_told = false; ///< which the last proposal said
@@ -227,6 +228,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     std::shared_ptr<Mailboxes> mailboxes_;
     std::shared_ptr<StraightMessages> payloads_;
     Settings settings_;
+    Proposals::Share proposals_;
     Receives receives_;
     DetachedSends detached_; ///< payloads, and what blocking sends wait for
     Credits credits_;

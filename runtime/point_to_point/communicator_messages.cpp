@@ -80,7 +80,6 @@ void CommunicatorMessages::note_synchronous(int destination) {
 
 void CommunicatorMessages::note_sent_by_mpi(int destination, int tag) {
     if (engine_ == nullptr) { return; }
-    if (is_elsewhere(destination)) { layer_.mailboxes()->proposals().sent(engine_->name()); }
     engine_->sent_by_mpi(destination, tag);
 }
 
@@ -231,8 +230,7 @@ bool CommunicatorMessages::receives_by_wildcards() const {
 }
 
 bool CommunicatorMessages::may_ask() const {
-    return is_asked_for() ||
-           layer_.mailboxes()->proposals().may_ask(engine_->name(), receives_by_wildcards());
+    return is_asked_for() || engine_->proposals().may_ask(receives_by_wildcards());
 }
 
 /// Again and again what was declined, for that may be for a moment. Not before what would have been

@@ -23,6 +23,7 @@ void BatchEngine::count_outgoing(int destination, int by) {
 void BatchEngine::sent_by_mpi(int destination, int tag) {
     handover::Sender& sender = connection(destination).sender;
     sender.sent_by_mpi(tag);
+    proposals_.sent();
     if (sender.phase() == handover::Sender::Phase::answered) { go_on(destination, sender.look()); }
 }
 
@@ -32,7 +33,7 @@ void BatchEngine::propose(int destination) {
     known.proposed_at = now();
     ++outgoing_connections_;
     ++counts_.proposed;
-    mailboxes_->proposals().asked(settings_.name);
+    proposals_.asked();
     owner_->is_active();
     known.has_told = known.is_synchronous;
     send_note({0, known.is_synchronous ? 1 : 0, 0, wire::proposal, 0}, destination);
@@ -118,7 +119,7 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     known.sender.declined();
     end_connection(known);
     ++counts_.declined;
-    mailboxes_->proposals().declined(settings_.name);
+    proposals_.answered(Proposals::Answer::declined, known.last_answer);
 }
 
 void BatchEngine::take_numbered(const wire::Arrived& note) {
@@ -166,9 +167,10 @@ void BatchEngine::number_anew(int destination) {
 void BatchEngine::go_on(int destination, handover::Sender::Next next) {
     if (next == handover::Sender::Next::hand_over) { return hand_over(destination); }
     if (next == handover::Sender::Next::wait) { return; }
-    end_connection(connection(destination));
+    Connection& known = connection(destination);
+    end_connection(known);
     ++counts_.given_up;
-    mailboxes_->proposals().declined(settings_.name);
+    proposals_.answered(Proposals::Answer::declined, known.last_answer);
     send_note({0, 0, 0, wire::given_up, 0}, destination);
 }
 
@@ -178,7 +180,7 @@ void BatchEngine::hand_over(int destination) {
     for (const int tag : *known.owed_tags) { credits_.note_sent_by_mpi({destination, tag}); }
     count_outgoing(destination, 1);
     ++counts_.handed_over;
-    mailboxes_->proposals().accepted(settings_.name);
+    proposals_.answered(Proposals::Answer::accepted, known.last_answer);
     send_owed(destination);
 }
 

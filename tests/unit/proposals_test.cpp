@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <optional>
 #include <vector>
 
 namespace nodeaware {
 namespace {
+
+using Answer = Proposals::Answer;
 
 constexpr int ranks = 4;
 constexpr uint64_t few = 2 * ranks;
@@ -15,26 +17,26 @@ constexpr uint64_t name = 77;
 class ProposalsTest : public testing::Test {
   protected:
     ProposalsTest() : memory_(Proposals::memory_bytes() / sizeof(Line)) {
-        proposals.attach(memory_.front().bytes);
+        all.attach(memory_.front().bytes);
+        rank.emplace(all, name);
     }
-    void send(uint64_t messages) {
-        for (uint64_t i = 0; i < messages; ++i) { proposals.sent(name); }
+    void send(uint64_t sent) {
+        for (uint64_t i = 0; i < sent; ++i) { rank->sent(); }
     }
-    /// Asks as often as it may, up to `most`, and is always told the same.
-    uint64_t ask(bool is_accepted, bool likely = false, uint64_t most = 100000) {
+    /// Asks as often as it may, up to `most`, each time for another connection, and is always told
+    /// the same.
+    uint64_t ask(Answer told, bool expects_no = false, uint64_t most = 100000) {
         uint64_t asked = 0;
-        for (; asked < most && proposals.may_ask(name, likely); ++asked) {
-            proposals.asked(name);
-            if (is_accepted) {
-                proposals.accepted(name);
-            } else {
-                proposals.declined(name);
-            }
+        for (; asked < most && rank->may_ask(expects_no); ++asked) {
+            Answer of_connection = Answer::none;
+            rank->asked();
+            rank->answered(told, of_connection);
         }
         return asked;
     }
 
-    Proposals proposals{ranks};
+    Proposals all{ranks};
+    std::optional<Proposals::Share> rank;
 
   private:
     struct alignas(64) Line {
@@ -44,29 +46,32 @@ class ProposalsTest : public testing::Test {
 };
 
 TEST_F(ProposalsTest, WhoIsAcceptedAsksAll) {
-    EXPECT_EQ(ask(true, false, 1000), 1000u);
-    EXPECT_FALSE(proposals.are_mostly_declined(name));
+    EXPECT_EQ(ask(Answer::accepted, false, 1000), 1000u);
+    EXPECT_FALSE(rank->are_mostly_declined());
 }
 
 TEST_F(ProposalsTest, BeforeAnAnswerAFewAreAsked) {
-    uint64_t asked = 0;
-    for (; proposals.may_ask(name, false); ++asked) { proposals.asked(name); }
-    EXPECT_EQ(asked, few);
-    EXPECT_FALSE(proposals.are_mostly_declined(name));
-    for (uint64_t i = 0; i < few; ++i) { proposals.accepted(name); } // as many, and as many more
-    for (; proposals.may_ask(name, false); ++asked) { proposals.asked(name); }
-    EXPECT_EQ(asked, 3 * few);
+    std::vector<Answer> connections;
+    const auto ask_all = [&] {
+        for (; rank->may_ask(false); connections.push_back(Answer::none)) { rank->asked(); }
+    };
+    ask_all();
+    EXPECT_EQ(connections.size(), few);
+    EXPECT_FALSE(rank->are_mostly_declined());
+    for (Answer& connection : connections) { rank->answered(Answer::accepted, connection); }
+    ask_all();
+    EXPECT_EQ(connections.size(), 3 * few) << "as many, and as many more";
 }
 
 TEST_F(ProposalsTest, WhatIsDeclinedIsAskedEverMoreSeldom) {
-    EXPECT_EQ(ask(false), few);
-    EXPECT_TRUE(proposals.are_mostly_declined(name));
+    EXPECT_EQ(ask(Answer::declined), few);
+    EXPECT_TRUE(rank->are_mostly_declined());
     uint64_t sent = 0;
     uint64_t asked = few;
     for (int i = 0; i < 20; ++i) {
         send(10000);
         sent += 10000;
-        asked += ask(false);
+        asked += ask(Answer::declined);
         EXPECT_LE(2 * (asked - few), sent / 100);
     }
     EXPECT_GT(asked, few + 40);  // it may be otherwise by now
@@ -74,31 +79,78 @@ TEST_F(ProposalsTest, WhatIsDeclinedIsAskedEverMoreSeldom) {
 }
 
 TEST_F(ProposalsTest, WhoExpectsToBeDeclinedBeginsLate) {
-    EXPECT_EQ(ask(false, true), 0u);
+    EXPECT_EQ(ask(Answer::declined, true), 0u);
     send(1999); // two messages of a proposal are more than a thousandth
-    EXPECT_EQ(ask(false, true), 0u);
+    EXPECT_EQ(ask(Answer::declined, true), 0u);
     send(6001);
-    EXPECT_EQ(ask(false, true), 4u);
-    EXPECT_GE(ask(false, false), few) << "others ask as before";
+    EXPECT_EQ(ask(Answer::declined, true), 4u);
+    EXPECT_GE(ask(Answer::declined, false), few) << "others ask as before";
 }
 
 TEST_F(ProposalsTest, OneThatIsAcceptedLetsTheNextBeAsked) {
-    ask(false);
+    ask(Answer::declined);
     send(2000);
-    ask(false);
-    ASSERT_FALSE(proposals.may_ask(name, false));
+    ask(Answer::declined);
+    ASSERT_FALSE(rank->may_ask(false));
     send(200);
-    EXPECT_EQ(ask(true, false, 50), 50u) << "a program has begun to receive in another way";
-    EXPECT_FALSE(proposals.are_mostly_declined(name));
+    EXPECT_EQ(ask(Answer::accepted, false, 50), 50u) << "it has begun to receive in another way";
+    EXPECT_FALSE(rank->are_mostly_declined());
+}
+
+TEST_F(ProposalsTest, WhoDeclinesAgainCountsOnce) {
+    ask(Answer::accepted, false, 4);
+    Answer listener = Answer::none;
+    for (int i = 0; i < 1000; ++i) {
+        rank->asked();
+        rank->answered(Answer::declined, listener);
+    }
+    EXPECT_FALSE(rank->are_mostly_declined());
+}
+
+TEST_F(ProposalsTest, ConnectionsThatComeAndGoMayAlwaysCome) {
+    std::vector<Answer> connections(48, Answer::none);
+    for (int comparison = 0; comparison < 100; ++comparison) {
+        for (Answer& connection : connections) {
+            ASSERT_TRUE(rank->may_ask(false)) << comparison;
+            rank->asked();
+            rank->answered(Answer::accepted, connection);
+        }
+    }
+}
+
+TEST_F(ProposalsTest, ConnectionsMayChangeTheirMind) {
+    std::vector<Answer> connections(2 * few, Answer::none);
+    for (const Answer told : {Answer::declined, Answer::accepted, Answer::declined}) {
+        for (Answer& connection : connections) { rank->answered(told, connection); }
+        EXPECT_EQ(rank->are_mostly_declined(), told == Answer::declined);
+    }
+}
+
+TEST_F(ProposalsTest, RanksOfANodeCountTogether) {
+    const Proposals::Share other(all, name);
+    ask(Answer::declined);
+    EXPECT_FALSE(other.may_ask(false));
+    EXPECT_TRUE(other.are_mostly_declined());
 }
 
 TEST_F(ProposalsTest, CommunicatorsCountApart) {
-    ask(false);
+    ask(Answer::declined);
     uint64_t others = 0;
     for (uint64_t other = 1; other <= 64; ++other) {
-        others += proposals.may_ask(other, false) ? 1 : 0;
+        others += Proposals::Share(all, other).may_ask(false) ? 1 : 0;
     }
     EXPECT_GT(others, 48u); // those of another hash
+}
+
+TEST_F(ProposalsTest, WhatACommunicatorHasCountedGoesWithIt) {
+    const Proposals::Share next(all, name);
+    ask(Answer::declined);
+    send(10000);
+    ask(Answer::declined);
+    ASSERT_FALSE(next.may_ask(false));
+    rank.reset();
+    EXPECT_TRUE(next.may_ask(false));
+    EXPECT_FALSE(next.are_mostly_declined());
 }
 
 } // namespace
