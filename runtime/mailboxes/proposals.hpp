@@ -17,15 +17,12 @@ namespace nodeaware {
 /// that is given, zero at first.
 ///
 /// Programs that are driven by messages have receives with wildcards in MPI most of the time, so
-/// that most is declined, by two messages each time that are in the way of theirs; and of the few
-/// that are handed over little can be gathered.
+/// that most is declined, by two messages each time that are in the way of theirs.
 class Proposals {
     enum Count : size_t {
-        proposed, ///< how often
-        taken,    ///< of these
+        proposed,
+        accepted, ///< of these
         messages,
-        accepted, ///< connections, the last time
-        declined,
         counts
     };
     struct alignas(64) Ledger : std::array<std::atomic<uint64_t>, counts> {};
@@ -34,9 +31,6 @@ class Proposals {
     explicit Proposals(int ranks) : few_(2 * static_cast<uint64_t>(ranks)) {}
     static constexpr uint64_t memory_bytes() { return sizeof(Table); }
     void attach(std::byte* memory) { memory_ = memory; }
-
-    /// What the receiver of a connection said last.
-    enum class Answer : uint8_t { none, accepted, declined };
 
     /// Of one rank on one communicator. What it has counted goes with it, for another communicator
     /// may have the same hash.
@@ -52,14 +46,7 @@ class Proposals {
         }
 
         void asked() { add(proposed); }
-        /// `answer`: of that connection, until now.
-        void answered(Answer now, Answer& answer) {
-            if (now == Answer::accepted) { add(taken); }
-            if (now == answer) { return; }
-            if (answer != Answer::none) { subtract(connections_of(answer)); }
-            add(connections_of(now));
-            answer = now;
-        }
+        void was_accepted() { add(accepted); }
         /// A message by MPI to another node.
         void sent() { add(messages); }
 
@@ -69,7 +56,7 @@ class Proposals {
         /// too.
         bool may_ask(bool expects_no) const {
             const uint64_t spent = read(proposed);
-            const uint64_t free = 2 * read(taken) + (expects_no ? 0 : few_);
+            const uint64_t free = 2 * read(accepted) + (expects_no ? 0 : few_);
             if (spent < free) { return true; }
             constexpr uint64_t messages_each = 2;
             const uint64_t sent = read(messages) / (expects_no ? 1000 : 100);
@@ -77,24 +64,10 @@ class Proposals {
             return spent - free < std::min(sent / messages_each, doublings * few_);
         }
 
-        /// So few are handed over that it is not worth while. Of connections, not of proposals:
-        /// those to a rank that always declines are proposed again and again.
-        bool are_mostly_declined() const {
-            const uint64_t unwilling = read(declined);
-            return unwilling >= few_ && unwilling > 2 * read(accepted);
-        }
-
       private:
-        static Count connections_of(Answer answer) {
-            return answer == Answer::accepted ? accepted : declined;
-        }
         void add(Count count) {
             ++own_[count];
             (*ledger_)[count].fetch_add(1, std::memory_order_relaxed);
-        }
-        void subtract(Count count) {
-            --own_[count];
-            (*ledger_)[count].fetch_sub(1, std::memory_order_relaxed);
         }
         uint64_t read(Count count) const {
             return (*ledger_)[count].load(std::memory_order_relaxed);

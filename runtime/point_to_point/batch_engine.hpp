@@ -177,7 +177,6 @@ class BatchEngine final : public Mailboxes::Addressee {
         uint32_t asked_at = 0;      ///< `sequence` after the question
         bool wants_back = false;    ///< it is asked for until it is
         double proposed_at = 0;
-        Proposals::Answer last_answer = Proposals::Answer::none;
         bool is_synchronous = false; ///< sends there wait for their receiver
         uint64_t synchronous_sends = 0;
         bool has_told = false; ///< which the last proposal said

@@ -70,8 +70,6 @@ void CommunicatorMessages::end_period() {
         engine_->leave(awaits_comparison_ ? comparison_ : 0);
     } else if (awaits_comparison_) { // handed over late
         ask_back(Verdict::compared);
-    } else if (!is_asked_for() && engine_->proposals().are_mostly_declined()) {
-        ask_back(Verdict::mostly_declined);
     } else if (!has_changed && !is_asked_for()) {
         judge();
     }

@@ -119,7 +119,6 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     known.sender.declined();
     end_connection(known);
     ++counts_.declined;
-    proposals_.answered(Proposals::Answer::declined, known.last_answer);
 }
 
 void BatchEngine::take_numbered(const wire::Arrived& note) {
@@ -167,10 +166,8 @@ void BatchEngine::number_anew(int destination) {
 void BatchEngine::go_on(int destination, handover::Sender::Next next) {
     if (next == handover::Sender::Next::hand_over) { return hand_over(destination); }
     if (next == handover::Sender::Next::wait) { return; }
-    Connection& known = connection(destination);
-    end_connection(known);
+    end_connection(connection(destination));
     ++counts_.given_up;
-    proposals_.answered(Proposals::Answer::declined, known.last_answer);
     send_note({0, 0, 0, wire::given_up, 0}, destination);
 }
 
@@ -180,7 +177,7 @@ void BatchEngine::hand_over(int destination) {
     for (const int tag : *known.owed_tags) { credits_.note_sent_by_mpi({destination, tag}); }
     count_outgoing(destination, 1);
     ++counts_.handed_over;
-    proposals_.answered(Proposals::Answer::accepted, known.last_answer);
+    proposals_.was_accepted();
     send_owed(destination);
 }
 

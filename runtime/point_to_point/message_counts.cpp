@@ -20,7 +20,6 @@ constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: given back: slower",
     "point-to-point: given back: synchronous sends, and receives with wildcards that wait",
     "point-to-point: given back: for a while, to compare",
-    "point-to-point: given back: most receivers decline",
 };
 
 struct Totals {

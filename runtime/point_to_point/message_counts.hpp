@@ -23,7 +23,6 @@ enum class Verdict {
     returned_slower,
     returned_risky,
     compared,
-    mostly_declined,
     count
 };
 std::string_view text_of(Verdict reason);

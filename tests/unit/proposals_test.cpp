@@ -8,8 +8,6 @@
 namespace nodeaware {
 namespace {
 
-using Answer = Proposals::Answer;
-
 constexpr int ranks = 4;
 constexpr uint64_t few = 2 * ranks;
 constexpr uint64_t name = 77;
@@ -23,14 +21,12 @@ class ProposalsTest : public testing::Test {
     void send(uint64_t sent) {
         for (uint64_t i = 0; i < sent; ++i) { rank->sent(); }
     }
-    /// Asks as often as it may, up to `most`, each time for another connection, and is always told
-    /// the same.
-    uint64_t ask(Answer told, bool expects_no = false, uint64_t most = 100000) {
+    /// Asks as often as it may, up to `most`, and is always told the same.
+    uint64_t ask(bool is_accepted, bool expects_no = false, uint64_t most = 100000) {
         uint64_t asked = 0;
         for (; asked < most && rank->may_ask(expects_no); ++asked) {
-            Answer of_connection = Answer::none;
             rank->asked();
-            rank->answered(told, of_connection);
+            if (is_accepted) { rank->was_accepted(); }
         }
         return asked;
     }
@@ -45,33 +41,28 @@ class ProposalsTest : public testing::Test {
     std::vector<Line> memory_;
 };
 
-TEST_F(ProposalsTest, WhoIsAcceptedAsksAll) {
-    EXPECT_EQ(ask(Answer::accepted, false, 1000), 1000u);
-    EXPECT_FALSE(rank->are_mostly_declined());
-}
+TEST_F(ProposalsTest, WhoIsAcceptedAsksAll) { EXPECT_EQ(ask(true, false, 1000), 1000u); }
 
 TEST_F(ProposalsTest, BeforeAnAnswerAFewAreAsked) {
-    std::vector<Answer> connections;
+    uint64_t asked = 0;
     const auto ask_all = [&] {
-        for (; rank->may_ask(false); connections.push_back(Answer::none)) { rank->asked(); }
+        for (; rank->may_ask(false); ++asked) { rank->asked(); }
     };
     ask_all();
-    EXPECT_EQ(connections.size(), few);
-    EXPECT_FALSE(rank->are_mostly_declined());
-    for (Answer& connection : connections) { rank->answered(Answer::accepted, connection); }
+    EXPECT_EQ(asked, few);
+    for (uint64_t i = 0; i < few; ++i) { rank->was_accepted(); }
     ask_all();
-    EXPECT_EQ(connections.size(), 3 * few) << "as many, and as many more";
+    EXPECT_EQ(asked, 3 * few) << "as many, and as many more";
 }
 
 TEST_F(ProposalsTest, WhatIsDeclinedIsAskedEverMoreSeldom) {
-    EXPECT_EQ(ask(Answer::declined), few);
-    EXPECT_TRUE(rank->are_mostly_declined());
+    EXPECT_EQ(ask(false), few);
     uint64_t sent = 0;
     uint64_t asked = few;
     for (int i = 0; i < 20; ++i) {
         send(10000);
         sent += 10000;
-        asked += ask(Answer::declined);
+        asked += ask(false);
         EXPECT_LE(2 * (asked - few), sent / 100);
     }
     EXPECT_GT(asked, few + 40);  // it may be otherwise by now
@@ -79,62 +70,35 @@ TEST_F(ProposalsTest, WhatIsDeclinedIsAskedEverMoreSeldom) {
 }
 
 TEST_F(ProposalsTest, WhoExpectsToBeDeclinedBeginsLate) {
-    EXPECT_EQ(ask(Answer::declined, true), 0u);
+    EXPECT_EQ(ask(false, true), 0u);
     send(1999); // two messages of a proposal are more than a thousandth
-    EXPECT_EQ(ask(Answer::declined, true), 0u);
+    EXPECT_EQ(ask(false, true), 0u);
     send(6001);
-    EXPECT_EQ(ask(Answer::declined, true), 4u);
-    EXPECT_GE(ask(Answer::declined, false), few) << "others ask as before";
+    EXPECT_EQ(ask(false, true), 4u);
+    EXPECT_GE(ask(false, false), few) << "others ask as before";
 }
 
 TEST_F(ProposalsTest, OneThatIsAcceptedLetsTheNextBeAsked) {
-    ask(Answer::declined);
+    ask(false);
     send(2000);
-    ask(Answer::declined);
+    ask(false);
     ASSERT_FALSE(rank->may_ask(false));
     send(200);
-    EXPECT_EQ(ask(Answer::accepted, false, 50), 50u) << "it has begun to receive in another way";
-    EXPECT_FALSE(rank->are_mostly_declined());
-}
-
-TEST_F(ProposalsTest, WhoDeclinesAgainCountsOnce) {
-    ask(Answer::accepted, false, 4);
-    Answer listener = Answer::none;
-    for (int i = 0; i < 1000; ++i) {
-        rank->asked();
-        rank->answered(Answer::declined, listener);
-    }
-    EXPECT_FALSE(rank->are_mostly_declined());
+    EXPECT_EQ(ask(true, false, 50), 50u) << "it has begun to receive in another way";
 }
 
 TEST_F(ProposalsTest, ConnectionsThatComeAndGoMayAlwaysCome) {
-    std::vector<Answer> connections(48, Answer::none);
-    for (int comparison = 0; comparison < 100; ++comparison) {
-        for (Answer& connection : connections) {
-            ASSERT_TRUE(rank->may_ask(false)) << comparison;
-            rank->asked();
-            rank->answered(Answer::accepted, connection);
-        }
-    }
-}
-
-TEST_F(ProposalsTest, ConnectionsMayChangeTheirMind) {
-    std::vector<Answer> connections(2 * few, Answer::none);
-    for (const Answer told : {Answer::declined, Answer::accepted, Answer::declined}) {
-        for (Answer& connection : connections) { rank->answered(told, connection); }
-        EXPECT_EQ(rank->are_mostly_declined(), told == Answer::declined);
-    }
+    EXPECT_EQ(ask(true, false, 4800), 4800u) << "48 connections, given back 100 times to compare";
 }
 
 TEST_F(ProposalsTest, RanksOfANodeCountTogether) {
     const Proposals::Share other(all, name);
-    ask(Answer::declined);
+    ask(false);
     EXPECT_FALSE(other.may_ask(false));
-    EXPECT_TRUE(other.are_mostly_declined());
 }
 
 TEST_F(ProposalsTest, CommunicatorsCountApart) {
-    ask(Answer::declined);
+    ask(false);
     uint64_t others = 0;
     for (uint64_t other = 1; other <= 64; ++other) {
         others += Proposals::Share(all, other).may_ask(false) ? 1 : 0;
@@ -144,13 +108,12 @@ TEST_F(ProposalsTest, CommunicatorsCountApart) {
 
 TEST_F(ProposalsTest, WhatACommunicatorHasCountedGoesWithIt) {
     const Proposals::Share next(all, name);
-    ask(Answer::declined);
+    ask(false);
     send(10000);
-    ask(Answer::declined);
+    ask(false);
     ASSERT_FALSE(next.may_ask(false));
     rank.reset();
     EXPECT_TRUE(next.may_ask(false));
-    EXPECT_FALSE(next.are_mostly_declined());
 }
 
 } // namespace

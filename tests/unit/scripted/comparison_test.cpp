@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <numeric>
 #include <unistd.h>
 
 namespace scripted {
@@ -216,64 +215,6 @@ TEST(Comparison, AsksWhereFewReceivesHaveWildcards) {
         });
         ASSERT_EQ(ended, "") << "seed " << seed;
         EXPECT_LE(by_mpi, 12U) << "seed " << seed << ": 4 within nodes, and the gathers";
-    }
-}
-
-/// What one of six receivers takes by the library is not worth waiting for others: it goes back.
-TEST(Comparison, GivesBackWhereMostIsDeclined) {
-    set_options({{"STRATEGY", "auto"}});
-    constexpr size_t rounds = 400;
-    constexpr int receivers = 6;
-    for (const uint64_t seed : seeds(4)) {
-        Settings settings;
-        settings.nodes = {0, 0, 1, 1, 1, 1, 1, 1};
-        Job job(seed, settings);
-        std::vector<uint64_t> by_mpi(rounds); // until the end of each round
-        const std::string ended = run(job, [&](Rank& rank) {
-            const std::vector<double> sent = {1, 2, 3, 4};
-            std::vector<double> received(4);
-            std::vector<double> in_time(4);
-            MPI_Request posted = MPI_REQUEST_NULL;
-            const bool is_named = rank.number() == 2;
-            const auto post = [&] {
-                rank.irecv(received.data(), 4, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG,
-                           MPI_COMM_WORLD, &posted);
-            };
-            if (rank.number() > 2) { post(); }
-            for (size_t i = 0; i < rounds; ++i) {
-                if (rank.number() < 2) {
-                    std::vector<MPI_Request> requests(receivers + 1, MPI_REQUEST_NULL);
-                    rank.irecv(received.data(), 4, MPI_DOUBLE, 2, 0, MPI_COMM_WORLD, &requests[0]);
-                    for (int j = 0; j < receivers; ++j) {
-                        rank.isend(sent.data(), 4, MPI_DOUBLE, 2 + j, 0, MPI_COMM_WORLD,
-                                   &requests[static_cast<size_t>(j) + 1]);
-                    }
-                    rank.waitall(receivers + 1, requests.data(), MPI_STATUSES_IGNORE);
-                } else if (is_named) {
-                    for (const int source : {0, 1}) {
-                        rank.recv(in_time.data(), 4, MPI_DOUBLE, source, 0, MPI_COMM_WORLD,
-                                  MPI_STATUS_IGNORE);
-                        EXPECT_EQ(in_time, sent);
-                        rank.send(sent.data(), 4, MPI_DOUBLE, source, 0, MPI_COMM_WORLD);
-                    }
-                } else {
-                    for (const bool is_last : {false, i + 1 == rounds}) {
-                        EXPECT_EQ(rank.wait(&posted, MPI_STATUS_IGNORE), MPI_SUCCESS);
-                        EXPECT_EQ(received, sent);
-                        if (!is_last) { post(); }
-                    }
-                }
-                rank.gather(MPI_COMM_WORLD);
-                if (rank.number() == 0) { by_mpi[i] = job.sent_messages[0]; }
-                rank.gather(MPI_COMM_WORLD);
-            }
-        });
-        ASSERT_EQ(ended, "") << "seed " << seed;
-        std::adjacent_difference(by_mpi.begin(), by_mpi.end(), by_mpi.begin());
-        // The two answers of the rank that receives by name may go by the library for ever.
-        const auto is_gathered = [&](uint64_t count) { return count + 2 < by_mpi[1]; };
-        EXPECT_TRUE(std::any_of(by_mpi.begin(), by_mpi.end(), is_gathered)) << "never began";
-        EXPECT_FALSE(std::any_of(by_mpi.end() - 20, by_mpi.end(), is_gathered)) << "seed " << seed;
     }
 }
 
