@@ -31,14 +31,15 @@ class ProposalsTest : public testing::Test {
         return asked;
     }
 
-    Proposals all{ranks};
-    std::optional<Proposals::Share> rank;
-
   private:
     struct alignas(64) Line {
         std::byte bytes[64] = {};
     };
-    std::vector<Line> memory_;
+    std::vector<Line> memory_; // above what counts in it to the end
+
+  protected:
+    Proposals all{ranks};
+    std::optional<Proposals::Share> rank;
 };
 
 TEST_F(ProposalsTest, WhoIsAcceptedAsksAll) { EXPECT_EQ(ask(true, false, 1000), 1000u); }
