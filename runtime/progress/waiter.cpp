@@ -9,12 +9,15 @@ namespace nodeaware {
 
 namespace {
 
-constexpr uint32_t rounds_between_checks = 128;
-
 // Microseconds. The bell ends a sleep at once; the limits are for MPI, which may have work to do
 // for others. They double, so that such work waits little longer than this rank has waited.
 constexpr uint32_t shortest_sleep = 200;
 constexpr uint32_t doublings = 6;
+
+// Checks look for what only errors leave behind, by a dozen calls of MPI, in each of which it may
+// yield: what comes meanwhile is noticed late. These many sleeps take 0.1 to 0.2 s.
+constexpr uint32_t rounds_between_checks = 1024;
+constexpr uint32_t sleeps_between_checks = 16;
 
 } // namespace
 
@@ -28,9 +31,8 @@ void Waiter::pause(uint32_t bell, bool only_bell) {
         oversubscribed_ ? (only_bell ? 0 : backoff::yields) : backoff::spins + backoff::yields;
     const bool sleeps = only_bell && round >= patience;
     const uint32_t doubled = sleeps ? std::min(round - patience, doublings) : 0;
-    // Sleeps become long: rounds then tell little of the time.
-    const bool is_time = round % rounds_between_checks == rounds_between_checks - 1;
-    if (check_ && (is_time || doubled == doublings)) { check_(); }
+    const uint32_t between = sleeps ? sleeps_between_checks : rounds_between_checks;
+    if (check_ && round % between == between - 1) { check_(); }
     if (sleeps) {
         // What it rings for comes before what MPI has to do for others, once.
         const bool has_rung = arena_.sleep(bell, shortest_sleep << doubled);
