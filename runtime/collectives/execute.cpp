@@ -128,7 +128,7 @@ Agreement::Result agree(InnerCommunicator& inner, const Exchange& exchange,
 bool begin(Execution<MpiTransport>& execution, InnerCommunicator& inner, bool owes_bell) {
     const bool done = execution.progress();
     if (owes_bell) { inner.arena().ring(); }
-    if (!done && inner.waiter().is_oversubscribed()) { sched_yield(); }
+    if (!done && inner.waiter().is_crowded()) { sched_yield(); }
     return done;
 }
 
@@ -176,8 +176,7 @@ int move(InnerCommunicator& inner, const Exchange& exchange, const Selected& sel
     inner.arena().reset_counters(operation + 1, inner.used_counters(operation + 1));
     const Schedule& schedule = *agreed.schedule;
     inner.used_counters(operation) = schedule.counters;
-    Execution<MpiTransport> execution(schedule, transport, operation,
-                                      inner.waiter().is_oversubscribed());
+    Execution<MpiTransport> execution(schedule, transport, operation, inner.waiter().is_crowded());
     run_to_end(execution, agreed, transport, inner, operation);
     receive_what_still_comes(inner, memory, operation);
     record.sent_messages = schedule.node_messages_sent + execution.carried_messages();

@@ -3,45 +3,60 @@
 #include "runtime/mpi/tags.hpp"
 #include "runtime/progress/backoff.hpp"
 
-#include <algorithm>
+#include <sched.h>
+#include <sys/resource.h>
 
 namespace nodeaware {
 
+#if !defined(NODEAWARE_VIRTUAL_TIME)
 namespace {
 
-// Microseconds. The bell ends a sleep at once; the limits are for MPI, which may have work to do
-// for others. They double, so that such work waits little longer than this rank has waited.
-constexpr uint32_t shortest_sleep = 200;
-constexpr uint32_t doublings = 6;
-
-// Checks look for what only errors leave behind, by a dozen calls of MPI, in each of which it may
-// yield: what comes meanwhile is noticed late. These many sleeps take 0.1 to 0.2 s.
-constexpr uint32_t rounds_between_checks = 1024;
-constexpr uint32_t sleeps_between_checks = 16;
+/// How often this thread has left its core, by itself or not.
+long switches_of_thread() {
+    rusage usage{};
+    if (getrusage(RUSAGE_THREAD, &usage) != 0) { return 0; }
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+}
 
 } // namespace
+#endif
 
 void Waiter::pause(uint32_t bell, bool only_bell) {
-    const uint32_t round = idle_++;
     Progress* const progress = progress_ == nullptr ? nullptr : progress_();
     if (progress != nullptr) { progress->advance_inside(); }
-    // With more ranks than cores, a rank that only waits for the bell leaves its core to others
-    // without delay.
-    const uint32_t patience =
-        oversubscribed_ ? (only_bell ? 0 : backoff::yields) : backoff::spins + backoff::yields;
-    const bool sleeps = only_bell && round >= patience;
-    const uint32_t doubled = sleeps ? std::min(round - patience, doublings) : 0;
-    const uint32_t between = sleeps ? sleeps_between_checks : rounds_between_checks;
-    if (check_ && round % between == between - 1) { check_(); }
-    if (sleeps) {
+    const Rest rest = patience_.next(only_bell, crowding_.is_crowded());
+    if (check_ && rest.checks) { check_(); }
+    if (rest.kind == Rest::Kind::sleep) {
         // What it rings for comes before what MPI has to do for others, once.
-        const bool has_rung = arena_.sleep(bell, shortest_sleep << doubled);
+        const bool has_rung = arena_.sleep(bell, rest.microseconds);
         owes_progress_ = has_rung && !owes_progress_;
         if (owes_progress_) { return; }
     } else {
-        backoff::pause(round, oversubscribed_);
+        this->rest(rest.kind);
     }
     if (only_bell) { progress_mpi(); }
+}
+
+void Waiter::rest(Rest::Kind kind) {
+    switch (kind) {
+    case Rest::Kind::spin:
+        crowding_.spin(spins_++);
+        backoff::relax();
+        break;
+    case Rest::Kind::yield: give_way(); break;
+    case Rest::Kind::nap: backoff::nap(); break;
+    case Rest::Kind::sleep: break;
+    }
+}
+
+void Waiter::give_way() {
+#if defined(NODEAWARE_VIRTUAL_TIME) // all ranks are one thread, and have turns as they yield
+    sched_yield();
+#else
+    if (!looks_.are_enough(switches_of_thread())) { return; }
+    sched_yield();
+    looks_.begin_again(switches_of_thread());
+#endif
 }
 
 void Waiter::progress_mpi() {

@@ -52,6 +52,7 @@ static _Thread_local struct {
     int event_set;        // epoll descriptor of the last poll plus 1; 0: none yet
     long fruitless_polls; // in a row
     long long last_idle;  // when the last fruitless poll ended
+    bool found;           // something, since idle() was last called
     bool idled;           // set by idle(); lets ucp_worker_progress see that a layer below waited
     int unpolled_yields;  // calls of sched_yield since the last poll
 } self;
@@ -125,6 +126,11 @@ static long sleep_time_us(void) {
 
 // The rank has just polled and found nothing.
 static void idle(void) {
+    // Open MPI yields after it has found something, too, before it looks what that is.
+    if (self.found) {
+        self.found = false;
+        return;
+    }
     // A rank that did something in between is not waiting: start again with short waits.
     enum { longest_gap_ns = 20000 };
     if (now_ns() - self.last_idle > longest_gap_ns) self.fruitless_polls = 0;
@@ -148,6 +154,7 @@ CALM_EXPORT int epoll_wait(int set, struct epoll_event* events, int capacity, in
     self.event_set = set + 1;
     self.unpolled_yields = 0;
     if (found != 0) {
+        self.found = true;
         self.fruitless_polls = 0;
         return found;
     }
