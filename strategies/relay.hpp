@@ -56,7 +56,10 @@ class Relay {
     carriers::Cut cut(size_t bundles) const;
     /// Of the rank, among those of its node, that sends or receives carriers of that digit: of
     /// every round, so that it finds what it has to pass on itself, where its digit is the same.
-    static int handler(int digit, int ranks_on_node) { return (digit - 1) % ranks_on_node; }
+    /// The last first: MPI's own trees have their roots, and programs their input, at the first.
+    static int handler(int digit, int ranks_on_node) {
+        return ranks_on_node - 1 - (digit - 1) % ranks_on_node;
+    }
 
     /// For carriers, of the arena bytes for all that leaves a node, or enters it.
     static uint64_t share(uint64_t bytes) { return bytes / 2; }
