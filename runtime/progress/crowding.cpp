@@ -10,6 +10,12 @@ namespace nodeaware {
 
 namespace {
 
+#if defined(NODEAWARE_VIRTUAL_TIME) // all ranks share a core there, and none waits for it
+constexpr bool may_be_noticed = false;
+#else
+constexpr bool may_be_noticed = true;
+#endif
+
 constexpr uint32_t first_round = 4; // most waits end before, and need not ask for the time
 constexpr uint32_t most_waits = 1024;
 constexpr double longest_gap = 100e-6; // interrupts take less
@@ -27,8 +33,9 @@ Crowding::Times Crowding::times_of_thread() {
 }
 
 void Crowding::spin(uint32_t round) {
-#if !defined(NODEAWARE_VIRTUAL_TIME) // all ranks share a core there, and none waits for it
-    if (is_crowded() || round < first_round || !std::has_single_bit(round)) { return; }
+    if (!may_be_noticed || is_crowded() || round < first_round || !std::has_single_bit(round)) {
+        return;
+    }
     const Times now = times_();
     if (round == first_round) {
         begin_ = now;
@@ -42,7 +49,6 @@ void Crowding::spin(uint32_t round) {
     } else if (round > backoff::spins / 2) {
         next_waits_ = fewest_waits;
     }
-#endif
 }
 
 } // namespace nodeaware
