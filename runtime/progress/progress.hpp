@@ -59,7 +59,7 @@ class Progress {
     void before_blocking();
 
     /// Calls advance() and `ready` until that is true. Whoever can wait for a bell as well uses a
-    /// Waiter, which rests here.
+    /// Waiter, which also notices crowded cores.
     /// `is_for_send`: more sends may follow at once.
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         if (is_for_send) {

@@ -53,6 +53,7 @@ static _Thread_local struct {
     long fruitless_polls; // in a row
     long long last_idle;  // when the last fruitless poll ended
     bool found;           // something, since idle() was last called
+    bool stayed;          // the last call of idle() did not leave the core
     bool idled;           // set by idle(); lets ucp_worker_progress see that a layer below waited
     int unpolled_yields;  // calls of sched_yield since the last poll
 } self;
@@ -127,10 +128,10 @@ static long sleep_time_us(void) {
 // The rank has just polled and found nothing.
 static void idle(void) {
     // Open MPI yields after it has found something, too, before it looks what that is.
-    if (self.found) {
-        self.found = false;
-        return;
-    }
+    // Not twice in a row: what never stops to be found must not keep others from running.
+    self.stayed = self.found && !self.stayed;
+    self.found = false;
+    if (self.stayed) return;
     // A rank that did something in between is not waiting: start again with short waits.
     enum { longest_gap_ns = 20000 };
     if (now_ns() - self.last_idle > longest_gap_ns) self.fruitless_polls = 0;
