@@ -5,7 +5,8 @@
 // ask whether it has come. This library makes a rank that keeps finding nothing yield the core,
 // then sleep. It hooks into the places by which an idle rank shows itself:
 //
-//   sched_yield           Open MPI with mpi_yield_when_idle, after an empty look at its sockets
+//   sched_yield           Open MPI with mpi_yield_when_idle, after an empty look at its sockets or,
+//                         on one machine, at its shared memory alone
 //   epoll_wait(..., 0)    the look itself: libevent in Open MPI, the TCP transport of UCX in MPICH
 //   ucp_worker_progress   MPICH over UCX without TCP (one machine), which never yields by itself
 //
@@ -27,6 +28,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -164,13 +166,34 @@ CALM_EXPORT int epoll_wait(int set, struct epoll_event* events, int capacity, in
     return real.epoll_wait(set, events, capacity, 0);
 }
 
+// Whether a call comes from Open MPI, which yields where it has found nothing: from its
+// opal_progress, or, where the compiler has made a jump of that call, from whoever called it.
+static bool is_open_mpi(void* caller) {
+    enum { places = 16 };
+    static _Thread_local struct {
+        void* caller;
+        bool is;
+    } known[places];
+    __typeof__(&known[0]) place = &known[(uintptr_t)caller / 4 % places];
+    if (place->caller == caller) return place->is;
+    Dl_info where;
+    const char* name = dladdr(caller, &where) && where.dli_fname ? where.dli_fname : "";
+    const char* base = strrchr(name, '/');
+    base = base ? base + 1 : name;
+    place->caller = caller;
+    place->is = !strncmp(base, "libopen-pal.", 12) || !strncmp(base, "libmpi.", 7) ||
+                !strncmp(base, "mca_", 4);
+    return place->is;
+}
+
 CALM_EXPORT int sched_yield(void) {
     initialize();
     // A thread that yields without looking at its sockets waits for something else, for example
     // for another thread of a parallel loop, and must not sleep. Open MPI looks at least every
-    // eighth time.
+    // eighth time, if it has any: on one machine, over shared memory, it never does.
     enum { polling = 8 };
-    if (!settings.is_rank || self.event_set == 0 || self.unpolled_yields >= polling)
+    bool has_polled = self.event_set != 0 && self.unpolled_yields < polling;
+    if (!settings.is_rank || !(has_polled || is_open_mpi(__builtin_return_address(0))))
         return real.sched_yield();
     self.unpolled_yields++;
     idle();
@@ -183,6 +206,6 @@ CALM_EXPORT unsigned ucp_worker_progress(void* worker) {
     self.idled = false;
     unsigned found = real.ucp_worker_progress(worker);
     // With TCP, our epoll_wait has been called below and has waited already.
-    if (found == 0 && !self.idled) real.sched_yield();
+    if (found == 0 && !self.idled) idle();
     return found;
 }
