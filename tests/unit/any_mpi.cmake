@@ -13,6 +13,9 @@ add_executable(unit_tests
 target_link_libraries(unit_tests PRIVATE nodeaware_options nodeaware_batches nodeaware_driver nodeaware_layouts nodeaware_strategies nodeaware_tuning Threads::Threads GTest::gtest_main)
 target_compile_definitions(unit_tests PRIVATE NODEAWARE_OPTIONS_DOCUMENT="${PROJECT_SOURCE_DIR}/runtime/OPTIONS.md"
   NODEAWARE_TEST_MATRIX="${PROJECT_SOURCE_DIR}/tests/data/can_1072.mtx")
+nodeaware_compile_tests_together(unit_tests)
+# They have names that others have too.
+set_source_files_properties(device_forecast_test.cpp outgoing_cells_ranks_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 nodeaware_optimize_less(unit_tests)
 gtest_discover_tests(unit_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
 

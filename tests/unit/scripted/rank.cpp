@@ -337,6 +337,8 @@ void set_options(const std::map<std::string, std::string>& options) {
     set.clear();
     for (const auto& [name, value] : options) { set["NODEAWARE_" + name] = value; }
     set["HWLOC_SYNTHETIC"] = "core:1"; // more ranks than cores, and quickly found out
+    set["HWLOC_PLUGINS_PATH"] =
+        "/nowhere"; // loaded for each rank again, for most of the time of a short job
     set["XDG_CONFIG_HOME"] = "/nowhere";
     set["NODEAWARE_STRICT"] = "1"; // an option that is none ends the job
     for (const auto& [name, value] : set) { setenv(name.c_str(), value.c_str(), 1); }
