@@ -17,18 +17,18 @@ nodeaware_compile_tests_together(unit_tests)
 # They have names that others have too.
 set_source_files_properties(device_forecast_test.cpp outgoing_cells_ranks_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 nodeaware_optimize_less(unit_tests)
-gtest_discover_tests(unit_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+nodeaware_unit_tests(unit_tests unit-any-mpi)
 
 # What the library and its tools write.
 add_executable(text_file_tests text_file_test.cpp)
 target_link_libraries(text_file_tests PRIVATE nodeaware_text_file GTest::gtest_main)
-gtest_discover_tests(text_file_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+nodeaware_unit_tests(text_file_tests unit-any-mpi)
 
 # What a calibration keeps and shows while it runs.
 if(TARGET nodeaware_calibration_files)
   add_executable(calibration_files_tests calibration_files_test.cpp)
   target_link_libraries(calibration_files_tests PRIVATE nodeaware_calibration_files GTest::gtest_main)
-  gtest_discover_tests(calibration_files_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+  nodeaware_unit_tests(calibration_files_tests unit-any-mpi)
 endif()
 
 # Models and fits; those against recorded measurements are skipped where there are none.
@@ -40,13 +40,13 @@ nodeaware_compile_together(tuning_tests)
 target_compile_definitions(tuning_tests PRIVATE
   NODEAWARE_MEASUREMENTS="${PROJECT_SOURCE_DIR}/../shared/measurements")
 nodeaware_optimize_less(tuning_tests)
-gtest_discover_tests(tuning_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+nodeaware_unit_tests(tuning_tests unit-any-mpi)
 
 # Triangular matrices in blocks, and who has them.
 add_executable(triangular_tests triangular_test.cpp)
 target_link_libraries(triangular_tests PRIVATE bench_triangular GTest::gtest_main)
 nodeaware_optimize_less(triangular_tests)
-gtest_discover_tests(triangular_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 600)
+nodeaware_unit_tests(triangular_tests unit-any-mpi)
 
 # Random schedules through the in-process interpreter: one ctest entry a strategy, so that they run side by side.
 add_executable(random_schedules random_schedules.cpp random_case.cpp)
@@ -74,37 +74,37 @@ set_tests_properties(random_schedules.gathered_nonblocking PROPERTIES LABELS uni
 if(TARGET nodeaware_replay_patterns)
   add_executable(replay_tests replay_test.cpp)
   target_link_libraries(replay_tests PRIVATE nodeaware_replay_patterns GTest::gtest_main)
-  gtest_discover_tests(replay_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+  nodeaware_unit_tests(replay_tests unit-any-mpi)
 endif()
 
 # Solvers of krylov_bench on one rank.
 if(TARGET bench_solvers)
   add_executable(krylov_tests krylov_test.cpp)
   target_link_libraries(krylov_tests PRIVATE bench_solvers GTest::gtest_main)
-  gtest_discover_tests(krylov_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 60)
+  nodeaware_unit_tests(krylov_tests unit-any-mpi)
 endif()
 
 # What is said of a job before it runs.
 if(TARGET nodeaware_doctor)
   add_executable(doctor_tests doctor_test.cpp doctor_output_test.cpp doctor_command_line_test.cpp)
   target_link_libraries(doctor_tests PRIVATE nodeaware_doctor GTest::gtest_main)
-  gtest_discover_tests(doctor_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+  nodeaware_unit_tests(doctor_tests unit-any-mpi)
 endif()
 
 # Which ranks should share a node.
 if(TARGET nodeaware_place)
   add_executable(place_tests place_test.cpp torus_test.cpp)
   target_link_libraries(place_tests PRIVATE nodeaware_place GTest::gtest_main)
-  gtest_discover_tests(place_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+  nodeaware_unit_tests(place_tests unit-any-mpi)
 endif()
 
 # What goes into the page of a trace, within bounds.
 if(TARGET nodeaware_trace_page)
   add_executable(page_data_tests page_data_test.cpp)
   target_link_libraries(page_data_tests PRIVATE nodeaware_trace_page GTest::gtest_main)
-  gtest_discover_tests(page_data_tests PROPERTIES LABELS unit-any-mpi TIMEOUT 300)
+  nodeaware_unit_tests(page_data_tests unit-any-mpi)
 endif()
 
 # The kernel as it is kept is the one of its source, where there is the clang that made it; and assemblers take it.
 add_test(NAME list_copy_ptx COMMAND ${PROJECT_SOURCE_DIR}/runtime/device/kernels/make_ptx --check)
-set_tests_properties(list_copy_ptx PROPERTIES LABELS unit-any-mpi TIMEOUT 300 SKIP_RETURN_CODE 77)
+set_tests_properties(list_copy_ptx PROPERTIES LABELS unit-any-mpi TIMEOUT 3000 SKIP_RETURN_CODE 77)

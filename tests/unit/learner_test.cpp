@@ -14,13 +14,14 @@ namespace {
 /// Ranks that make calls together. A call by candidate c takes `truth[c]` on the slowest rank.
 class Ranks {
   public:
-    Ranks(int count, std::vector<double> predicted, std::vector<double> truth, size_t initial)
-        : truth_(std::move(truth)) {
+    Ranks(int count, std::vector<double> predicted, std::vector<double> seconds_of_each,
+          size_t initial)
+        : truth(std::move(seconds_of_each)) {
         const std::vector<std::string_view> names = {"native", "a", "b", "c"};
         for (int rank = 0; rank < count; ++rank) {
             learners_.emplace_back(
                 std::vector(names.begin(),
-                            names.begin() + static_cast<std::ptrdiff_t>(truth_.size())),
+                            names.begin() + static_cast<std::ptrdiff_t>(truth.size())),
                 initial);
             learners_.back().set_predictions(predicted);
         }
@@ -31,7 +32,7 @@ class Ranks {
         for (Learner& learner : learners_) { learner.begin_call(); }
         if (learners_.front().agrees_now()) { agree(); }
         const size_t choice = learners_.front().choice();
-        double time = truth_[choice];
+        double time = truth[choice];
         for (Learner& learner : learners_) {
             EXPECT_EQ(learner.choice(), choice);
             EXPECT_EQ(learner.measures(), learners_.front().measures());
@@ -67,7 +68,7 @@ class Ranks {
     size_t best() const { return learners_.front().best(); }
     double cost() const { return learners_.front().cost_of_learning(); }
     std::string explain() const { return learners_.front().explain(); }
-    std::vector<double> truth_;
+    std::vector<double> truth;
 
   private:
     void agree() {
@@ -170,7 +171,7 @@ TEST(Learner, NoticesThatTheBestHasBecomeSlow) {
     Ranks ranks(2, {2e-3, 1e-3, 3e-3, 3e-3}, {2e-3, 1e-3, 3e-3, 3e-3}, 1);
     for (int i = 0; i < 1000; ++i) { ranks.call(); }
     EXPECT_EQ(ranks.best(), 1U);
-    ranks.truth_[1] = 5e-3;
+    ranks.truth[1] = 5e-3;
     for (int i = 0; i < 60000; ++i) { ranks.call(); }
     EXPECT_EQ(ranks.best(), 0U);
 }
@@ -181,7 +182,7 @@ TEST(Learner, BeginsAgainWithWhatIsKnownOfOtherCalls) {
     EXPECT_EQ(ranks.best(), 0U);
     // Calls of another kind: what was measured does not count any more.
     ranks.begin_again(2);
-    ranks.truth_ = {9e-3, 9e-3, 2e-3, 1e-3};
+    ranks.truth = {9e-3, 9e-3, 2e-3, 1e-3};
     EXPECT_EQ(ranks.explain().find("predicted"), std::string::npos) << ranks.explain();
     for (uint64_t i = 1; i < Learner::first_agreement; ++i) { EXPECT_EQ(ranks.call(), 2U); }
     ranks.predict({8e-3, 8e-3, 2e-3, 1.5e-3});
@@ -229,7 +230,7 @@ TEST(Learner, WhatHasChangedIsMeasuredAnew) {
     for (int i = 0; i < 3000; ++i) { ranks.call(); }
     ASSERT_EQ(ranks.best(), 2U);
     ranks.change(2, true);
-    ranks.truth_[2] = 8e-3;
+    ranks.truth[2] = 8e-3;
     for (int i = 0; i < 60000; ++i) { ranks.call(); }
     EXPECT_NE(ranks.best(), 2U);
     ranks.change(ranks.best(), false); // what is in use

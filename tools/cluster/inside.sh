@@ -34,7 +34,7 @@ inside_init() {
     exec {ready}<> <(:)
     for ((node = 0; node < nodes; node++)); do start_node "$node"; done
     for ((node = 0; node < nodes; node++)); do
-        read -r -t 30 -u "$ready" _ || die 'a node did not start'
+        read -r -t 300 -u "$ready" _ || die 'a node did not start'
     done
     start_wire
     for ((node = 0; node < nodes; node++)); do
@@ -92,7 +92,7 @@ start_wire() {
         "${namespaces[@]}" >&"$ready" &
     wire=$!
     echo "$wire" >"$folder/wire"
-    read -r -t 30 -u "$ready" _ || die 'the network did not start'
+    read -r -t 300 -u "$ready" _ || die 'the network did not start'
 }
 
 # In the network namespace of node $1. The network loses nothing, however long its queues, so
