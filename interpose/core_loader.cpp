@@ -58,14 +58,34 @@ void complain(const char* what, const char* detail) {
     }
 }
 
+/// The folder that this library was in when relative paths were of the program's first folder, with
+/// a slash behind it; empty: the loader knows where.
+char own_folder[4096];
+
+__attribute__((constructor)) void find_own_folder() {
+    Dl_info self;
+    if (dladdr(reinterpret_cast<void*>(&find_own_folder), &self) == 0) { return; }
+    const char* const slash = std::strrchr(self.dli_fname, '/');
+    if (slash == nullptr) { return; }
+    char* end = own_folder;
+    if (self.dli_fname[0] != '/') {
+        if (getcwd(own_folder, sizeof own_folder) == nullptr) { return; }
+        end += std::strlen(own_folder);
+        *end++ = '/';
+    }
+    const auto length = static_cast<size_t>(slash + 1 - self.dli_fname);
+    if (end + length >= own_folder + sizeof own_folder) {
+        own_folder[0] = '\0';
+        return;
+    }
+    std::memcpy(end, self.dli_fname, length);
+    end[length] = '\0';
+}
+
 /// The core lies beside this library.
 const abi::Core* load_core(Flavor flavor) {
-    Dl_info self;
-    if (dladdr(reinterpret_cast<void*>(&load_core), &self) == 0) { return nullptr; }
-    const char* slash = std::strrchr(self.dli_fname, '/');
-    const int directory = slash == nullptr ? 0 : static_cast<int>(slash + 1 - self.dli_fname);
-    char path[4096];
-    std::snprintf(path, sizeof path, "%.*slibnodeaware-%s.so", directory, self.dli_fname,
+    char path[sizeof own_folder + 64];
+    std::snprintf(path, sizeof path, "%slibnodeaware-%s.so", own_folder,
                   flavor == Flavor::open_mpi ? "openmpi" : "mpich");
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {

@@ -155,11 +155,29 @@ int Nonblocking::make_persistent_on_host(std::unique_ptr<HostBuffers> buffers, c
     return MPI_SUCCESS;
 }
 
+/// Of a persistent request; the standard promises as many as there are here. Where all are in use,
+/// one is used twice.
+int Nonblocking::unused_tag() {
+    const auto is_used = [&](int tag) {
+        return std::any_of(persistent_.begin(), persistent_.end(),
+                           [&](const auto& kept) { return kept.second->tag == tag; });
+    };
+    for (int tried = 0; tried < tags::first_nonblocking; ++tried) {
+        const int tag = next_tag_++;
+        if (next_tag_ == tags::first_nonblocking) {
+            next_tag_ = 0;
+            has_used_all_tags_ = true;
+        }
+        if (!has_used_all_tags_ || !is_used(tag)) { return tag; }
+    }
+    return next_tag_;
+}
+
 void Nonblocking::keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm,
                                   MPI_Request* request) {
     const std::lock_guard lock(mutex_);
     made->comm = comm;
-    made->tag = next_tag_++ % tags::first_nonblocking; // the standard promises as many
+    made->tag = unused_tag();
     MPI_CALL(Recv_init, nullptr, 0, MPI_BYTE, 0, made->tag, self(), request);
     persistent_[*request] = std::move(made);
     activity.requests.fetch_add(1, std::memory_order_relaxed);

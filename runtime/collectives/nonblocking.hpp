@@ -87,6 +87,7 @@ class Nonblocking : public WorkSource {
     UnderWay& add(const CallRecord& record, MPI_Comm comm);
     UnderWay& add_generalized(const CallRecord& record, MPI_Comm comm, MPI_Request* request);
     void take_back(const UnderWay& operation, MPI_Request* request);
+    int unused_tag();
     void keep_persistent(std::unique_ptr<Persistent> made, MPI_Comm comm, MPI_Request* request);
     static void show(UnderWay& operation, const Exchange& exchange);
     void begin_last();
@@ -108,7 +109,8 @@ class Nonblocking : public WorkSource {
     bool has_to_begin_ = false; ///< one of them at least
     std::map<MPI_Request, std::unique_ptr<Persistent>> persistent_;
     MPI_Comm self_ = MPI_COMM_NULL;
-    int next_tag_ = 0;
+    int next_tag_ = 0; ///< of persistent requests
+    bool has_used_all_tags_ = false;
     uint64_t told_containers_ = 0; ///< of this rank's, those that are in records
 };
 

@@ -1,14 +1,14 @@
 #include "runtime/job/log.hpp"
 
+#include "tuning/signalless_write.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -23,13 +23,36 @@ namespace nodeaware {
 
 namespace {
 
+/// The file sinks of spdlog would make folders, and its sink for stderr may end the process: by
+/// SIGPIPE where nobody reads any more, by SIGXFSZ beyond `ulimit -f`. What cannot be written is
+/// lost; ranks may share the file, so nobody can tell before whether there is room.
+class FileSink : public spdlog::sinks::base_sink<std::mutex> {
+  public:
+    explicit FileSink(int file) : file_(file) {}
+    ~FileSink() override {
+        if (file_ != STDERR_FILENO) { close(file_); }
+    }
+    FileSink(const FileSink&) = delete;
+    FileSink& operator=(const FileSink&) = delete;
+
+  private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        tuning::write_signalless(file_, line.data(), line.size(), tuning::WithoutReader::fails);
+    }
+    void flush_() override {}
+
+    int file_;
+};
+
 struct Log {
     std::shared_ptr<spdlog::logger> logger;
     std::atomic<int> level{static_cast<int>(LogLevel::warn)};
 
     Log()
-        : logger(std::make_shared<spdlog::logger>(
-              "nodeaware", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+        : logger(std::make_shared<spdlog::logger>("nodeaware",
+                                                  std::make_shared<FileSink>(STDERR_FILENO))) {
         logger->set_pattern("nodeaware: %v");
         logger->set_level(spdlog::level::trace);
     }
@@ -44,25 +67,6 @@ struct Log {
   private:
     std::mutex mutex_;
     std::unordered_set<size_t> told_;
-};
-
-/// The file sinks of spdlog would make folders. What cannot be written is lost.
-class FileSink : public spdlog::sinks::base_sink<std::mutex> {
-  public:
-    explicit FileSink(int file) : file_(file) {}
-    ~FileSink() override { close(file_); }
-    FileSink(const FileSink&) = delete;
-    FileSink& operator=(const FileSink&) = delete;
-
-  private:
-    void sink_it_(const spdlog::details::log_msg& message) override {
-        spdlog::memory_buf_t line;
-        formatter_->format(message, line);
-        write_line(file_, {line.data(), line.size()});
-    }
-    void flush_() override {}
-
-    int file_;
 };
 
 /// Never destroyed: the application may end the process in ways that run no destructors, or in
@@ -135,28 +139,6 @@ int open_for_lines(const std::string& path, int more_flags) {
     close(file);
     errno = error;
     return -1;
-}
-
-/// Ranks may share the file, so nobody can tell before whether there is room.
-bool write_line(int file, std::string_view line) {
-    sigset_t signals;
-    sigset_t before;
-    sigset_t pending;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGXFSZ);
-    const bool is_blocked = pthread_sigmask(SIG_BLOCK, &signals, &before) == 0;
-    const bool was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
-    errno = ENOSPC; // a short write
-    const bool is_written =
-        write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    const int error = errno;
-    if (!is_written && error == EFBIG && !was_pending) {
-        constexpr timespec at_once = {};
-        sigtimedwait(&signals, nullptr, &at_once);
-    }
-    if (is_blocked) { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-    errno = error;
-    return is_written;
 }
 
 std::string open_log(const Options& options, int rank) {

@@ -20,9 +20,6 @@ std::string open_log(const Options& options, int rank);
 /// Opens a file for lines to be added to, and makes it if there is none, but no folders. Does not
 /// wait for the reader of a pipe. Returns its descriptor, or -1 and errno.
 int open_for_lines(const std::string& path, int more_flags = 0);
-/// False, and errno, if not all of it could be written; also beyond the limit for files (ulimit
-/// -f), where to try would otherwise end the process.
-bool write_line(int file, std::string_view line);
 
 bool log_is_on(LogLevel level);
 void write_log(LogLevel level, std::string_view text);

@@ -12,6 +12,35 @@ bool is_named(int combiner) {
            combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
 }
 
+/// How a datatype has been made.
+struct Envelope {
+    int integers = 0;
+    int addresses = 0;
+    int datatypes = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    bool is_large = false; ///< with large counts, of which only other functions tell
+};
+Envelope envelope_of(MPI_Datatype handle) {
+    Envelope of;
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+    if (mpi.Type_get_envelope_c != nullptr) { // the other one is refused where counts are large
+        MPI_Count integers = 0;
+        MPI_Count addresses = 0;
+        MPI_Count large = 0;
+        MPI_Count datatypes = 0;
+        MPI_CALL(Type_get_envelope_c, handle, &integers, &addresses, &large, &datatypes,
+                 &of.combiner);
+        of.integers = static_cast<int>(integers);
+        of.addresses = static_cast<int>(addresses);
+        of.datatypes = static_cast<int>(datatypes);
+        of.is_large = large > 0;
+        return of;
+    }
+#endif
+    MPI_CALL(Type_get_envelope, handle, &of.integers, &of.addresses, &of.datatypes, &of.combiner);
+    return of;
+}
+
 /// Contents of a derived datatype; frees the handles that MPI_Type_get_contents makes.
 class Contents {
   public:
@@ -23,14 +52,10 @@ class Contents {
     }
     ~Contents() {
         for (MPI_Datatype& type : types_) {
-            int numbers[3] = {0, 0, 0};
-            int combiner = MPI_COMBINER_NAMED;
-            if (type != MPI_DATATYPE_NULL &&
-                mpi.Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &combiner) ==
-                    MPI_SUCCESS &&
-                !is_named(combiner)) {
-                mpi.Type_free(&type);
-            }
+            if (type == MPI_DATATYPE_NULL) { continue; }
+            try {
+                if (!is_named(envelope_of(type).combiner)) { mpi.Type_free(&type); }
+            } catch (const MpiError&) {} // it stays
         }
     }
     Contents(const Contents&) = delete;
@@ -45,19 +70,6 @@ class Contents {
     std::vector<MPI_Aint> addresses_;
     std::vector<MPI_Datatype> types_;
 };
-
-/// How a datatype has been made.
-struct Envelope {
-    int integers = 0;
-    int addresses = 0;
-    int datatypes = 0;
-    int combiner = MPI_COMBINER_NAMED;
-};
-Envelope envelope_of(MPI_Datatype handle) {
-    Envelope of;
-    MPI_CALL(Type_get_envelope, handle, &of.integers, &of.addresses, &of.datatypes, &of.combiner);
-    return of;
-}
 
 /// Rows along the dimension whose elements lie side by side. Integers: dimensions, sizes, sizes of
 /// the part, its begins, order.
@@ -109,7 +121,7 @@ bool is_predefined(MPI_Datatype handle) { return is_named(envelope_of(handle).co
 
 bool visit_parts(MPI_Datatype handle, const VisitPart& visit) {
     const Envelope of = envelope_of(handle);
-    if (is_named(of.combiner)) { return false; }
+    if (is_named(of.combiner) || of.is_large) { return false; }
     if (of.datatypes == 0) { return true; } // no members, no bytes
     const Contents contents(handle, of.integers, of.addresses, of.datatypes);
     const MPI_Datatype old = contents.type(0);

@@ -131,7 +131,8 @@
     X(Mrecv_c)                                                                                     \
     X(Imrecv_c)                                                                                    \
     X(Sendrecv_c)                                                                                  \
-    X(Sendrecv_replace_c)
+    X(Sendrecv_replace_c)                                                                          \
+    X(Type_get_envelope_c)
 
 namespace nodeaware {
 

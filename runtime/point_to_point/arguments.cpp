@@ -1,5 +1,6 @@
 #include "runtime/point_to_point/arguments.hpp"
 
+#include "runtime/memory/type_parts.hpp"
 #include "runtime/mpi/errors_return.hpp"
 
 #include <climits>
@@ -11,19 +12,16 @@ namespace {
 /// Tags that every MPI has; most programs use no others.
 bool is_promised(int tag) { return tag >= 0 && tag <= 32767; }
 
-bool is_predefined(MPI_Datatype type) {
-    int numbers[3] = {0, 0, 0};
-    int combiner = MPI_COMBINER_DUP;
-    return type != MPI_DATATYPE_NULL &&
-           mpi.Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &combiner) ==
-               MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED;
+bool is_surely_predefined(MPI_Datatype type) {
+    try {
+        return type != MPI_DATATYPE_NULL && is_predefined(type);
+    } catch (const MpiError&) { return false; }
 }
 
 /// Derived datatypes may not be committed.
 bool is_beyond_doubt(const Message& message) {
     return message.count >= 0 && (message.buffer != nullptr || message.count == 0) &&
-           is_predefined(message.type);
+           is_surely_predefined(message.type);
 }
 
 /// `count` as MPI is to see it: what is wrong with it must stay wrong.

@@ -204,7 +204,9 @@ std::optional<MessageLayer::Probed> take_probed(void* buffer, Count count, MPI_D
     const MessageLayer::Probed probed = found->second;
     const MPI_Message handle = *message;
     const CompletionErrorsReturn errors_return;
-    *code = (mpi.*native_mrecv)(buffer, count, type, message, status);
+    const auto cut = transfers::receive_cut(
+        *layer, probed.entry.bytes, {buffer, count, type, 0, 0, MPI_COMM_NULL}, message, status);
+    *code = cut ? *cut : (mpi.*native_mrecv)(buffer, count, type, message, status);
     if (!is_refused(*code)) { layer->probed().erase(handle); }
     status->MPI_SOURCE = probed.entry.source;
     status->MPI_TAG = probed.entry.tag;

@@ -39,6 +39,7 @@ MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& pro
 }
 
 MessageLayer::~MessageLayer() {
+    end_trials();
     if (self_ != MPI_COMM_NULL) { mpi.Comm_free(&self_); }
 }
 
@@ -61,6 +62,15 @@ void MessageLayer::close() {
 MPI_Comm MessageLayer::self() {
     if (self_ == MPI_COMM_NULL) { self_ = InnerCommunicator::create_private(MPI_COMM_SELF); }
     return self_;
+}
+
+MPI_Comm MessageLayer::trials() {
+    if (trials_ == MPI_COMM_NULL) { trials_ = InnerCommunicator::create_private(MPI_COMM_SELF); }
+    return trials_;
+}
+
+void MessageLayer::end_trials() {
+    if (trials_ != MPI_COMM_NULL) { mpi.Comm_free(&trials_); }
 }
 
 CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {

@@ -68,6 +68,9 @@ class MessageLayer : public WorkSource {
     std::map<MPI_Message, Probed>& probed() { return probed_; }
 
     MPI_Comm self();
+    /// Another one, for sends that may be refused; and no more of it, if one was.
+    MPI_Comm trials();
+    void end_trials();
     const std::shared_ptr<Mailboxes>& mailboxes() const { return mailboxes_; }
     const std::shared_ptr<StraightMessages>& payloads() const { return payloads_; }
     bool memory_is_shared() const { return memory_is_shared_; }
@@ -90,6 +93,7 @@ class MessageLayer : public WorkSource {
     std::vector<std::weak_ptr<BatchEngine>> known_; ///< that ever had
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
+    MPI_Comm trials_ = MPI_COMM_NULL;
 };
 
 /// While point-to-point calls are intercepted; else nullptr.

@@ -29,9 +29,8 @@ void Receive::fill(MPI_Status* status) const {
 void Receive::finish() {
     is_done = true;
     if (request == MPI_REQUEST_NULL) { return; }
-    if (requests != nullptr) {
-        requests->receive_complete(request);
-        if (error != MPI_SUCCESS) { requests->add_failure(request, {comm, error}); }
+    if (requests != nullptr && requests->receive_complete(request) && error != MPI_SUCCESS) {
+        requests->add_failure(request, {comm, error});
     }
     mpi.Grequest_complete(request);
 }

@@ -38,6 +38,10 @@ void note_received(MessageLayer& layer, const Message& message, const MPI_Status
 int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
           bool* is_ours);
 
+/// Receives a message of `bytes` that this rank has sent itself, if there is less room: Open MPI
+/// would write all of it. What MPI_Mrecv is to return; nothing: it is to be called.
+std::optional<int> receive_cut(MessageLayer& layer, uint64_t bytes, Message message,
+                               MPI_Message* handle, MPI_Status* status);
 /// Receives a message that a probe has matched in an engine and that MPI holds: a payload that went
 /// straight. `status` or `request`, as above. Returns what the call returns.
 int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, const Message& message,

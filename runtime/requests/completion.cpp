@@ -3,7 +3,10 @@
 #include "runtime/requests/completing_call.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace nodeaware::completion {
 
@@ -29,23 +32,44 @@ class Looks {
         if (request == MPI_REQUEST_NULL) { return true; }
         constexpr uint32_t seldom = 8;
         const bool may_be_over = !requests_.is_open(request) || ++in_vain_ % seldom == 0;
-        return may_be_over && is_complete(request);
+        const bool is_over = may_be_over && is_complete(request);
+        if (!is_over && may_be_over) { ++asked_; }
+        return is_over;
+    }
+
+    /// MPI may have to be asked to complete the request: MPICH 4.0 looks after those of MPI-IO, and
+    /// says that they are complete, only then.
+    bool have_to_complete() const {
+#ifdef OPEN_MPI
+        return false;
+#else
+        constexpr uint32_t seldom = 64;
+        return asked_ % seldom == seldom - 1;
+#endif
     }
 
   private:
     const Requests& requests_;
     uint32_t in_vain_ = 0;
+    uint32_t asked_ = 0; ///< MPI, in vain
 };
+
+/// Whether the request is over; then `told`: what the application's call is to return.
+bool is_completed(Context context, MPI_Request* request, int* flag, MPI_Status* status, int* told) {
+    Call call(context, 1, request, status, 1);
+    const int code = mpi.Test(call.data(), flag, call.statuses());
+    const bool is_over = code != MPI_SUCCESS || *flag != 0;
+    if (is_over) { context.requests.completions.count(); }
+    *told = call.completed_one(code, is_over ? 0 : -1, Errors::told_alone);
+    return is_over;
+}
 
 } // namespace
 
 int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
     context.progress.advance();
-    Call call(context, 1, request, status, 1);
-    const int code = mpi.Test(call.data(), flag, call.statuses());
-    const bool is_over = code != MPI_SUCCESS || *flag != 0;
-    if (is_over) { context.requests.completions.count(); }
-    const int told = call.completed_one(code, is_over ? 0 : -1, Errors::told_alone);
+    int told = MPI_SUCCESS;
+    is_completed(context, request, flag, status, &told);
     context.progress.has_looked(told == MPI_SUCCESS && *flag == 0);
     return told;
 }
@@ -53,7 +77,17 @@ int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
 int wait(Context context, MPI_Request* request, MPI_Status* status) {
     if (request != nullptr && context.progress.is_busy()) {
         Looks looks(context.requests);
-        context.progress.wait_until([&] { return looks.is_over(*request); });
+        std::optional<int> told;
+        context.progress.wait_until([&] {
+            if (looks.is_over(*request)) { return true; }
+            int flag = 0;
+            int code = MPI_SUCCESS;
+            if (looks.have_to_complete() && is_completed(context, request, &flag, status, &code)) {
+                told = code;
+            }
+            return told.has_value();
+        });
+        if (told) { return *told; }
     }
     Call call(context, 1, request, status, 1);
     const int code = mpi.Wait(call.data(), call.statuses());
@@ -104,13 +138,64 @@ int testsome(Context context, int count, MPI_Request* requests, int* done, int* 
     return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices, Errors::told);
 }
 
+namespace {
+
+/// Requests of an MPI_Waitall that had to be completed before the others, see Looks.
+class CompletedBefore {
+  public:
+    CompletedBefore(Requests& requests, MPI_Request* given) : requests_(requests), given_(given) {}
+
+    /// Only of such that the library knows nothing of: false else, too.
+    bool complete(int i) {
+        const MPI_Request request = given_[i];
+        if (requests_.knows(request)) { return false; }
+        int flag = 0;
+        MPI_Status status;
+        const CompletionErrorsReturn errors_return;
+        const int code = mpi.Test(&given_[i], &flag, &status);
+        if (code == MPI_SUCCESS && flag == 0) { return false; }
+        auto failure = requests_.take_failure(request);
+        if (code != MPI_SUCCESS) { failure = {MPI_COMM_NULL, code}; }
+        status.MPI_ERROR = failure ? failure->code : MPI_SUCCESS;
+        if (!failure_) { failure_ = failure; }
+        completed_.push_back({i, status});
+        return true;
+    }
+
+    /// After the others, `code` of which is what the application's call is to return else.
+    int tell(int count, MPI_Status* statuses, int code) const {
+        const bool is_told = failure_ && code == MPI_SUCCESS;
+        if (statuses != MPI_STATUSES_IGNORE) {
+            for (int i = 0; is_told && i < count; ++i) { statuses[i].MPI_ERROR = MPI_SUCCESS; }
+            for (const auto& [i, status] : completed_) {
+                const int error = failure_ ? status.MPI_ERROR : statuses[i].MPI_ERROR;
+                statuses[i] = status;
+                statuses[i].MPI_ERROR = error;
+            }
+        }
+        return is_told ? raise(*failure_, true) : code;
+    }
+
+  private:
+    Requests& requests_;
+    MPI_Request* given_;
+    std::vector<std::pair<int, MPI_Status>> completed_;
+    std::optional<Requests::Failure> failure_;
+};
+
+} // namespace
+
 int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statuses) {
+    CompletedBefore before(context.requests, requests);
     if (requests != nullptr && context.progress.is_busy()) {
         int next = 0;
         Looks looks(context.requests);
         // Not MPI_Testall, with which MPICH 4.0 fails where its own persistent collectives are.
         context.progress.wait_until([&] {
-            while (next < count && looks.is_over(requests[next])) { ++next; }
+            while (next < count && (looks.is_over(requests[next]) ||
+                                    (looks.have_to_complete() && before.complete(next)))) {
+                ++next;
+            }
             return next >= count;
         });
     }
@@ -120,8 +205,9 @@ int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statu
     context.requests.completions.count();
     call.leave_pending(std::max(several, 0));
     const bool ignores = statuses == MPI_STATUSES_IGNORE;
-    return call.completed_several(code, several, nullptr,
-                                  ignores ? Errors::told : Errors::forgotten);
+    const int told =
+        call.completed_several(code, several, nullptr, ignores ? Errors::told : Errors::forgotten);
+    return before.tell(count, statuses, told);
 }
 
 namespace {

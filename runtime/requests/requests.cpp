@@ -115,6 +115,7 @@ void Requests::completed(MPI_Request request, const MPI_Status& status) {
 
 bool Requests::freed(MPI_Request request) {
     named.forget(request); // first, for MPI will use the handle again, whatever fails here
+    open_receives_.erase(request);
     forget_persistent(request);
     look_at_kept(); // there may be ever more
     const auto observed = observed_.find(request);
@@ -159,6 +160,7 @@ void Requests::forget_persistent(MPI_Request request) {
     PersistentRequest& persistent = found->second;
     if (persistent.active != MPI_REQUEST_NULL) {
         take_failure(persistent.active);
+        open_receives_.erase(persistent.active);
         mpi.Request_free(&persistent.active);
         --active_persistent;
     }

@@ -136,12 +136,18 @@ class Requests {
 
     /// A receive of the library has begun, or is complete: there is no need to ask MPI meanwhile.
     void receive_begun(MPI_Request request) { open_receives_.insert(request); }
-    void receive_complete(MPI_Request request) { open_receives_.erase(request); }
+    /// False: the application has freed the request, and is told nothing.
+    bool receive_complete(MPI_Request request) { return open_receives_.erase(request) > 0; }
     bool is_open(MPI_Request request) const { return open_receives_.count(request) > 0; }
 
     /// Receives that MPI executes and whose messages somebody wants to know.
     std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
     NamedReceives named;
+    /// There is more to it than MPI knows.
+    bool knows(MPI_Request request) const {
+        return persistent_.count(request) > 0 || is_open(request) || observed_.count(request) > 0 ||
+               named.find(request) != nullptr;
+    }
     /// The application cancels a request that MPI executes. False: it must not be, and will
     /// complete.
     bool may_cancel(MPI_Request request) const;

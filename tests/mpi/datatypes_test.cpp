@@ -94,6 +94,28 @@ Kind with_attributes() {
     return kind;
 }
 
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+/// One within another, which is of the other kind.
+Kind with_large_counts() {
+    Kind kind{"large counts", {}, {}, 1, {0, 2, 4}, 2};
+    for (MPI_Datatype* type : {&kind.sent, &kind.received}) {
+        MPI_Datatype large = MPI_DATATYPE_NULL;
+        MPI_Type_vector_c(3, 1, 2, MPI_INT, &large);
+        MPI_Type_contiguous(1, large, type);
+        MPI_Type_commit(type);
+        MPI_Type_free(&large);
+    }
+    return kind;
+}
+
+Kind of_large_counts() {
+    Kind kind{"a row of a large count", {}, MPI_INT, 3, {0, 1, 2}};
+    MPI_Type_contiguous_c(3, MPI_INT, &kind.sent);
+    MPI_Type_commit(&kind.sent);
+    return kind;
+}
+#endif
+
 class Program {
   public:
     explicit Program(Harness& harness) : harness_(harness), ranks_(harness.size()) {
@@ -192,8 +214,13 @@ int main(int argc, char** argv) {
     using namespace nodeaware::test;
     Harness harness(&argc, &argv);
     Program program(harness);
-    for (Kind kind :
-         {overlapping(), without_members(), with_a_part_without_members(), with_attributes()}) {
+    std::vector<Kind> kinds = {overlapping(), without_members(), with_a_part_without_members()};
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+    kinds.push_back(with_large_counts());
+    kinds.push_back(of_large_counts());
+#endif
+    kinds.push_back(with_attributes()); // last: it counts what becomes of them
+    for (Kind& kind : kinds) {
         program.run(kind);
         for (MPI_Datatype* type : {&kind.sent, &kind.received}) {
             if (*type != MPI_INT) { MPI_Type_free(type); }

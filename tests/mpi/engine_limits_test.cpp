@@ -5,9 +5,11 @@
 // repeat an exchange until its batches are taken over, then comes the case. Where memory counts the
 // same is done by MPI alone, for comparison; times are printed only.
 
+#include "tests/mpi/engine_limits_file.hpp"
 #include "tests/mpi/engine_limits_huge.hpp"
 #include "tests/mpi/engine_limits_large.hpp"
 #include "tests/mpi/engine_limits_outside.hpp"
+#include "tests/mpi/engine_limits_refused.hpp"
 #include "tests/mpi/engine_limits_synchronous.hpp"
 
 namespace nodeaware::test {
@@ -24,7 +26,7 @@ constexpr Case cases[] = {
     {"flood", flood, 100000},     {"ahead", run_ahead, 50000}, {"slow", slow_consumer, 300},
     {"begun", begun, 1500},       {"large", large, 0},         {"far_ahead", far_ahead, 1300},
     {"outside", outside, 0},      {"huge", huge, 0},           {"synchronous", synchronous, 60},
-    {"sleeper", sleeper, 100000},
+    {"sleeper", sleeper, 100000}, {"refused", refused, 0},     {"file", file, 0},
 };
 
 } // namespace

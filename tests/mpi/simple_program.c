@@ -1,4 +1,5 @@
-/* simple_program [SECONDS]: ten exchanges, then sleeps. What any application may look like. */
+/* simple_program [SECONDS [FOLDER]]: goes to the folder, ten exchanges, then sleeps. What any
+ * application may look like. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -7,6 +8,7 @@
 
 int main(int argc, char** argv) {
     int rank, ranks, i, round, wrong = 0;
+    if (argc > 2 && chdir(argv[2]) != 0) return 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
