@@ -92,8 +92,8 @@ std::string run(Job& job, const std::function<void(Rank&)>& program);
 /// Options of the library for the jobs that follow, by their names without NODEAWARE_.
 void set_options(const std::map<std::string, std::string>& options);
 
-/// Seeds of a test, half as many with sanitizers or a second MPI; SCRIPTED_SEED=N in the
-/// environment runs that one alone.
+/// Seeds of a test, half as many with a second MPI and a quarter with sanitizers; SCRIPTED_SEED=N
+/// in the environment runs that one alone.
 std::vector<uint64_t> seeds(uint64_t count);
 
 } // namespace scripted
