@@ -252,13 +252,15 @@ Reason NonblockingCall::begin(const Choice& choice, Communicator& communicator, 
     }
     static const Strategy* const gathered = find_strategy("gathered");
     record_.strategy = gathered;
-    const auto& context = communicator.context();
     if (is_persistent_) {
-        library->nonblocking->make_persistent(context, std::move(exchange), record_, comm_,
-                                              request_);
+        auto context = contexts::of_persistent(communicator);
+        if (context == nullptr) { return Reason::no_resources; }
+        library->nonblocking->make_persistent(std::move(context), std::move(exchange), record_,
+                                              comm_, request_);
     } else {
         if (exchange.in_place) { stage_outgoing(exchange, self_communicator()); }
-        library->nonblocking->begin(context, std::move(exchange), record_, comm_, request_);
+        library->nonblocking->begin(communicator.context(), std::move(exchange), record_, comm_,
+                                    request_);
     }
     return Reason::none;
 }

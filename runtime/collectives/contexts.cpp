@@ -7,8 +7,7 @@ namespace nodeaware::contexts {
 
 namespace {
 
-void complete(Communicator& communicator) {
-    const auto& context = communicator.context();
+void complete(NonblockingContext* context) {
     if (context == nullptr || library->mailboxes == nullptr || context->messages != nullptr) {
         return;
     }
@@ -20,13 +19,19 @@ void complete(Communicator& communicator) {
 
 Communicator& prepare(MPI_Comm comm) {
     Communicator& communicator = Communicator::with_context(comm, library->world);
-    complete(communicator);
+    complete(communicator.context().get());
     return communicator;
+}
+
+std::shared_ptr<NonblockingContext> of_persistent(Communicator& communicator) {
+    auto context = communicator.persistent_context();
+    complete(context.get());
+    return context;
 }
 
 void meeting(MPI_Comm comm) {
     Communicator* const communicator = Communicator::meeting(comm, library->world);
-    if (communicator != nullptr) { complete(*communicator); }
+    if (communicator != nullptr) { complete(communicator->context().get()); }
 }
 
 } // namespace nodeaware::contexts

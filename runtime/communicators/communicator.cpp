@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 namespace nodeaware {
@@ -121,6 +122,24 @@ Communicator& Communicator::with_context(MPI_Comm comm, const World& world) {
     return communicator;
 }
 
+std::shared_ptr<NonblockingContext> Communicator::persistent_context() {
+    // Who has freed a request may be ahead of others that have not, so the ranks compare.
+    uint64_t unused = ~uint64_t{0};
+    for (size_t i = 0; i < persistent_contexts_.size(); ++i) {
+        if (persistent_contexts_[i].use_count() > 1) { unused &= ~(uint64_t{1} << i); }
+    }
+    uint64_t unused_by_all = 0;
+    MPI_CALL(Allreduce, &unused, &unused_by_all, 1, MPI_UINT64_T, MPI_BAND, inner_->comm());
+    if (unused_by_all == 0) { return nullptr; }
+    const auto first = static_cast<size_t>(std::countr_zero(unused_by_all));
+    if (first == persistent_contexts_.size()) {
+        auto made = NonblockingContext::create(inner_);
+        if (made == nullptr) { return nullptr; }
+        persistent_contexts_.push_back(std::move(made));
+    }
+    return persistent_contexts_[first];
+}
+
 void Communicator::wait_for_meeting() {
     if (is_waiting_) { return; }
     is_waiting_ = true;
@@ -139,7 +158,13 @@ Communicator::~Communicator() {
     if (point_to_point != nullptr) { point_to_point->communicator_freed(); }
     // Operations under way need the inner communicator longer than this collective call lasts, and
     // nobody may free it alone.
-    if (context_ != nullptr && context_.use_count() > 1) { inner_->leave_communicator(); }
+    if (is_under_way()) { inner_->leave_communicator(); }
+}
+
+bool Communicator::is_under_way() const {
+    const auto is_held = [](const auto& context) { return context.use_count() > 1; };
+    return is_held(context_) ||
+           std::any_of(persistent_contexts_.begin(), persistent_contexts_.end(), is_held);
 }
 
 /// All ranks have made the same nonblocking calls on the communicator before this collective one,

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace nodeaware {
 
@@ -68,6 +69,11 @@ class Communicator {
     /// why.
     const std::shared_ptr<NonblockingContext>& context() const { return context_; }
     Reason context_obstacle() const { return context_obstacle_; }
+    /// One for a persistent request alone, whose operations may begin in any order among those of
+    /// other requests. Free again once nobody else holds it; nullptr, on all ranks, where all are
+    /// in use or there is no more. Collective, after with_context() has found no obstacle. Throws
+    /// MpiError.
+    std::shared_ptr<NonblockingContext> persistent_context();
     /// A nonblocking operation would have liked a context: one is made in the next collective call
     /// that is a meeting().
     void wait_for_meeting();
@@ -94,6 +100,7 @@ class Communicator {
 
   private:
     void wait_no_longer();
+    bool is_under_way() const;
     Reason obstacle_alone(MPI_Comm comm, const World& world);
 
     Reason obstacle_ = Reason::not_prepared;
@@ -107,6 +114,7 @@ class Communicator {
     std::shared_ptr<InnerCommunicator> inner_;
     Reason context_obstacle_ = Reason::not_prepared;
     std::shared_ptr<NonblockingContext> context_;
+    std::vector<std::shared_ptr<NonblockingContext>> persistent_contexts_;
     bool is_waiting_ = false;
     std::array<std::optional<Neighbors>, operation_count> neighbors_;
     Selection selection_;

@@ -4,6 +4,7 @@
 #include "runtime/job/log.hpp"
 #include "runtime/memory/local_group.hpp"
 #include "runtime/mpi/errors_return.hpp"
+#include "runtime/mpi/tags.hpp"
 #include "runtime/requests/library.hpp"
 #include "strategies/relay.hpp"
 
@@ -136,6 +137,11 @@ bool InnerCommunicator::create_arena() {
 int InnerCommunicator::alive() { return all_alive; }
 
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
+
+uint32_t InnerCommunicator::next_operation() {
+    if (++operations_ % (tags::blocking_operations / 2) == 0) { MPI_CALL(Barrier, comm_); }
+    return operations_;
+}
 
 MPI_Comm InnerCommunicator::second_comm() {
     if (second_comm_ == MPI_COMM_NULL) { second_comm_ = make_for_all(comm_); }

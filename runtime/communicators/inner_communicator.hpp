@@ -70,7 +70,9 @@ class InnerCommunicator {
     /// Of graphs that are made from these ranks, likewise, in a later room. Nothing: not looked
     /// into; nullptr, on all ranks: no memory.
     std::optional<std::shared_ptr<void>> kept_for_graphs;
-    uint32_t next_operation() { return ++operations_; }
+    /// Of the blocking operations; the same on all ranks. Now and then all wait for all, for the
+    /// tags of operations repeat: nobody may be that far ahead. Throws MpiError.
+    uint32_t next_operation();
     /// Numbers of the contexts for nonblocking operations that there are on this rank.
     std::set<int>& contexts() { return contexts_; }
     int first_free_context() const { return contexts_.empty() ? 0 : *contexts_.rbegin() + 1; }

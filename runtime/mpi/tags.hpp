@@ -8,12 +8,15 @@ namespace nodeaware::tags {
 
 enum class Kind { piece, direct, carrier };
 
+/// Blocking operations have tags of their own, then they repeat.
+inline constexpr uint32_t blocking_operations = 8192;
+
 /// Messages of neighbouring operations have different tags, so that what a faulty program leaves
 /// behind, or what comes early from a rank that is ahead, can be told from what belongs to this
 /// operation.
 inline int of(Kind kind, uint32_t call) {
     constexpr uint32_t kinds = 3;
-    return static_cast<int>(call % 8192 * kinds + static_cast<uint32_t>(kind));
+    return static_cast<int>(call % blocking_operations * kinds + static_cast<uint32_t>(kind));
 }
 
 /// The tags of one operation.

@@ -199,7 +199,9 @@ class Rounds {
         if (exchange.left_out()) { return; }
         exchange.renew();
         if (early_) { exchange.refer(); }
-        starts_.push_back({&exchange, stream});
+        // Persistent requests are started in any order.
+        const size_t alone = pool_.places().size() + 1 + starts_.size();
+        starts_.push_back({&exchange, exchange.persistent() ? alone : stream});
     }
 
     /// A duplicate of one of the communicators, for this round only.
@@ -217,7 +219,7 @@ class Rounds {
         if (temporary_.comm != MPI_COMM_NULL) { MPI_Comm_free(&temporary_.comm); }
     }
 
-    /// Each rank takes the communicators in its own order.
+    /// Each rank takes the communicators, and persistent requests, in its own order.
     void start_all() {
         std::vector<size_t> order;
         for (const Start& start : starts_) { order.push_back(start.stream); }
