@@ -146,25 +146,31 @@ void run_overtaken(Harness& harness, const Series& series, MPI_Comm other) {
     operations.wait_and_check();
 }
 
-/// Blocking exchanges in which the first node only sends and the second one only receives, which is
-/// slow to begin: the more of them than there are tags the first one can be ahead.
+/// Blocking exchanges between the first two thirds of the ranks, of which the first send to the
+/// last third, too, once there have been as many as have tags of their own. The last are slow to
+/// begin.
 void run_blocking(Harness& harness) {
-    constexpr int operations = 8400;
-    const int half = harness.size() / 2;
-    const bool is_sender = harness.rank() < half;
-    const int peer = (harness.rank() + half) % harness.size();
-    std::vector<int> sends(static_cast<size_t>(harness.size()));
-    std::vector<int> receives(sends.size());
-    (is_sender ? sends : receives)[static_cast<size_t>(peer)] = 1;
-    const std::vector<int> at(sends.size());
-    if (!is_sender) { sleep(4); }
+    constexpr int operations = 8184;
+    const int third = harness.size() / 3;
+    const int part = harness.rank() / third;
+    const std::vector<int> at(static_cast<size_t>(harness.size()));
+    const auto counts_of = [&](int from, int distance) {
+        std::vector<int> counts(at.size());
+        if (part == from) { counts[static_cast<size_t>(harness.rank() + distance * third)] = 1; }
+        return counts;
+    };
+    if (harness.rank() == harness.size() - 1) { sleep(5); }
     int wrong = 0;
-    for (int i = 0; i < operations; ++i) {
+    const auto exchange = [&](int number, int from, int to) {
+        const std::vector<int> sends = counts_of(from, to - from);
+        const std::vector<int> receives = counts_of(to, from - to);
         int received = -1;
-        MPI_Alltoallv(&i, sends.data(), at.data(), MPI_INT, &received, receives.data(), at.data(),
-                      MPI_INT, MPI_COMM_WORLD);
-        wrong += received == (is_sender ? -1 : i) ? 0 : 1;
-    }
+        MPI_Alltoallv(&number, sends.data(), at.data(), MPI_INT, &received, receives.data(),
+                      at.data(), MPI_INT, MPI_COMM_WORLD);
+        wrong += received == (part == to ? number : -1) ? 0 : 1;
+    };
+    for (int i = 0; i < operations; ++i) { exchange(i, i % 2, 1 - i % 2); }
+    for (int i = 0; i < 16; ++i) { exchange(i, 0, 2); }
     harness.expect(wrong == 0, "blocking: " + std::to_string(wrong) + " wrong numbers");
 }
 
