@@ -139,8 +139,28 @@ int InnerCommunicator::alive() { return all_alive; }
 void InnerCommunicator::leave_communicators() { communicators_are_left = true; }
 
 uint32_t InnerCommunicator::next_operation() {
-    if (++operations_ % (tags::blocking_operations / 2) == 0) { MPI_CALL(Barrier, comm_); }
+    if (++operations_ % (tags::blocking_operations / 2) == 0) { meet(); }
     return operations_;
+}
+
+/// All else goes on meanwhile, for others may need that to come here.
+void InnerCommunicator::meet() {
+    static const auto begin = reinterpret_cast<decltype(&::MPI_Ibarrier)>(find_mpi("MPI_Ibarrier"));
+    if (begin == nullptr) {
+        MPI_CALL(Barrier, comm_);
+        return;
+    }
+    MPI_Request barrier = MPI_REQUEST_NULL;
+    const int code = begin(comm_, &barrier);
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Ibarrier"); }
+    int is_over = 0;
+    waiter_->begin();
+    while (true) {
+        const uint32_t bell = arena_.bell();
+        MPI_CALL(Test, &barrier, &is_over, MPI_STATUS_IGNORE);
+        if (is_over != 0) { return; }
+        waiter_->pause(bell, false);
+    }
 }
 
 MPI_Comm InnerCommunicator::second_comm() {

@@ -94,6 +94,7 @@ class InnerCommunicator {
     static MPI_Comm make_for_all(MPI_Comm comm);
     static bool may_wait_for_another(MPI_Comm comm);
     bool create_arena();
+    void meet();
 
     MPI_Comm comm_;
     Strays strays_;

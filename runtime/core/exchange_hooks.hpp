@@ -3,6 +3,7 @@
 #include "runtime/collectives/call.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
 #include "runtime/collectives/nonblocking.hpp"
+#include "runtime/core/communicator_calls.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/requests/library.hpp"
 
@@ -99,6 +100,7 @@ struct Hooks<blocking_operation, nonblocking_operation, read> {
                            abi::MPI_Request* request) {
         const ExchangeArguments all = read_all(arguments...);
         const MPI_Comm comm = communicator(arguments...);
+        communicator_calls::before_meeting(); // it may be one
         NonblockingCall call(nonblocking_operation, comm, all, true, native(request));
         if (call.run(result)) { return true; }
         const auto run = [&](std::unique_ptr<HostBuffers> buffers, const auto& given,
