@@ -41,11 +41,7 @@ class Call {
             return requests_.named.find(request) != nullptr;
         });
         has_failures_ = requests_.has_failures();
-        const auto& persistent = requests_.persistent();
-        has_persistent_ =
-            !persistent.empty() && std::any_of(given, given + count_, [&](MPI_Request request) {
-                return persistent.count(request) > 0;
-            });
+        has_persistent_ = !requests_.persistent().empty();
         if (!has_observed_ && !has_named_ && !has_persistent_ && !has_failures_) { return; }
         before_.assign(data(), data() + count_);
         const bool ignores = statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE;
@@ -231,7 +227,7 @@ class Call {
     bool has_observed_ = false;
     bool has_named_ = false; ///< see NamedReceives
     bool has_failures_ = false;
-    bool has_persistent_ = false;
+    bool has_persistent_ = false; ///< maybe
     std::vector<MPI_Request> before_; ///< as MPI has seen them, if anybody needs to know
     std::vector<MPI_Status> own_statuses_;
     std::vector<Outcome> failures_;

@@ -117,7 +117,7 @@ class Requests {
     CompletionCalls completions;
 
     /// Persistent point-to-point requests by their handles.
-    std::map<MPI_Request, PersistentRequest>& persistent() { return persistent_; }
+    std::unordered_map<MPI_Request, PersistentRequest>& persistent() { return persistent_; }
     /// Remembers a persistent request that MPI has made. Throws MpiError.
     void remember(MPI_Request request, const PersistentRequest& persistent);
     /// It is one no more.
@@ -141,7 +141,7 @@ class Requests {
     bool is_open(MPI_Request request) const { return open_receives_.count(request) > 0; }
 
     /// Receives that MPI executes and whose messages somebody wants to know.
-    std::map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
+    std::unordered_map<MPI_Request, ReceiveObserver*>& observed() { return observed_; }
     NamedReceives named;
     /// There is more to it than MPI knows.
     bool knows(MPI_Request request) const {
@@ -174,8 +174,8 @@ class Requests {
         ReceiveObserver* observer;
     };
 
-    std::map<MPI_Request, PersistentRequest> persistent_;
-    std::map<MPI_Request, ReceiveObserver*> observed_;
+    std::unordered_map<MPI_Request, PersistentRequest> persistent_;
+    std::unordered_map<MPI_Request, ReceiveObserver*> observed_;
     std::vector<Kept> kept_;
     std::unordered_set<MPI_Request> open_receives_;
     mutable std::mutex failure_mutex_;
