@@ -227,7 +227,7 @@ class Call {
     bool has_observed_ = false;
     bool has_named_ = false; ///< see NamedReceives
     bool has_failures_ = false;
-    bool has_persistent_ = false; ///< maybe
+    bool has_persistent_ = false;     ///< maybe
     std::vector<MPI_Request> before_; ///< as MPI has seen them, if anybody needs to know
     std::vector<MPI_Status> own_statuses_;
     std::vector<Outcome> failures_;
