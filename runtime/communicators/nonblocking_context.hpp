@@ -11,9 +11,9 @@ namespace nodeaware {
 
 class OperationMessages;
 
-/// What the nonblocking operations of one communicator use: tags of their own, and memory that the
-/// ranks of a node share. Operations on one communicator begin in the same order on all ranks, so
-/// their numbers tell them apart; those of different communicators do not, so each has a context.
+/// What nonblocking operations that begin in the same order on all ranks use: tags of their own,
+/// and memory that the ranks of a node share; their numbers tell them apart. Those of one
+/// communicator have a context, and each of its persistent requests has one.
 class NonblockingContext {
   public:
     /// Collective over the inner communicator. nullptr, on all ranks, if there is no shared memory
