@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <utility>
 #include <vector>
 
 namespace nodeaware {
@@ -122,22 +122,21 @@ Communicator& Communicator::with_context(MPI_Comm comm, const World& world) {
     return communicator;
 }
 
-std::shared_ptr<NonblockingContext> Communicator::persistent_context() {
-    // Who has freed a request may be ahead of others that have not, so the ranks compare.
-    uint64_t unused = ~uint64_t{0};
-    for (size_t i = 0; i < persistent_contexts_.size(); ++i) {
-        if (persistent_contexts_[i].use_count() > 1) { unused &= ~(uint64_t{1} << i); }
-    }
-    uint64_t unused_by_all = 0;
-    MPI_CALL(Allreduce, &unused, &unused_by_all, 1, MPI_UINT64_T, MPI_BAND, inner_->comm());
-    if (unused_by_all == 0) { return nullptr; }
-    const auto first = static_cast<size_t>(std::countr_zero(unused_by_all));
-    if (first == persistent_contexts_.size()) {
+/// All are made with the first: a rank whose arguments MPI refuses must not keep others waiting in
+/// each call that makes a request.
+std::shared_ptr<NonblockingContext>
+Communicator::persistent_context(void (*complete)(NonblockingContext& made)) {
+    constexpr size_t most = 32;
+    const bool is_first = !std::exchange(has_persistent_contexts_, true);
+    while (is_first && persistent_contexts_.size() < most) {
         auto made = NonblockingContext::create(inner_);
-        if (made == nullptr) { return nullptr; }
+        if (made == nullptr) { break; }
+        complete(*made);
         persistent_contexts_.push_back(std::move(made));
     }
-    return persistent_contexts_[first];
+    // Used once, for ranks do not know what others have freed.
+    return used_contexts_ < persistent_contexts_.size() ? persistent_contexts_[used_contexts_++]
+                                                        : nullptr;
 }
 
 void Communicator::wait_for_meeting() {

@@ -70,10 +70,11 @@ class Communicator {
     const std::shared_ptr<NonblockingContext>& context() const { return context_; }
     Reason context_obstacle() const { return context_obstacle_; }
     /// One for a persistent request alone, whose operations may begin in any order among those of
-    /// other requests. Free again once nobody else holds it; nullptr, on all ranks, where all are
-    /// in use or there is no more. Collective, after with_context() has found no obstacle. Throws
-    /// MpiError.
-    std::shared_ptr<NonblockingContext> persistent_context();
+    /// other requests; the next of a few. nullptr: there are no more. All ranks have made the same
+    /// requests. Collective the first time, after with_context() has found no obstacle; `complete`
+    /// is called for each then. Throws MpiError.
+    std::shared_ptr<NonblockingContext>
+    persistent_context(void (*complete)(NonblockingContext& made));
     /// A nonblocking operation would have liked a context: one is made in the next collective call
     /// that is a meeting().
     void wait_for_meeting();
@@ -115,6 +116,8 @@ class Communicator {
     Reason context_obstacle_ = Reason::not_prepared;
     std::shared_ptr<NonblockingContext> context_;
     std::vector<std::shared_ptr<NonblockingContext>> persistent_contexts_;
+    bool has_persistent_contexts_ = false; ///< as many as there will be
+    size_t used_contexts_ = 0;             ///< of these
     bool is_waiting_ = false;
     std::array<std::optional<Neighbors>, operation_count> neighbors_;
     Selection selection_;

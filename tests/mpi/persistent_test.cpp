@@ -86,7 +86,7 @@ void run_all(Harness& harness, Exchanges& exchanges, Random& own, int time) {
 }
 
 void run_rounds(Harness& harness, MPI_Comm comm) {
-    constexpr int many = 70; // 64 are the library's
+    constexpr int many = 40; // 32 are the library's
     Random plan(1);
     Random own(static_cast<uint64_t>(harness.rank()) + 2);
     Exchanges exchanges;
