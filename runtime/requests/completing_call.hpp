@@ -41,8 +41,8 @@ class Call {
             return requests_.named.find(request) != nullptr;
         });
         has_failures_ = requests_.has_failures();
-        has_persistent_ = !requests_.persistent().empty();
-        if (!has_observed_ && !has_named_ && !has_persistent_ && !has_failures_) { return; }
+        may_have_persistent_ = !requests_.persistent().empty();
+        if (!has_observed_ && !has_named_ && !may_have_persistent_ && !has_failures_) { return; }
         before_.assign(data(), data() + count_);
         const bool ignores = statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE;
         if (has_observed_ && ignores) {
@@ -210,7 +210,7 @@ class Call {
     /// Open MPI frees requests that have failed, even persistent ones, and uses their handles
     /// again.
     void forget_freed() {
-        if (!has_persistent_) { return; }
+        if (!may_have_persistent_) { return; }
         for (size_t i = 0; i < count_; ++i) {
             const bool is_freed = given_[i] == MPI_REQUEST_NULL && before_[i] != MPI_REQUEST_NULL;
             if (is_freed && !is_swapped(i)) { requests_.forget_persistent(before_[i]); }
@@ -227,7 +227,7 @@ class Call {
     bool has_observed_ = false;
     bool has_named_ = false; ///< see NamedReceives
     bool has_failures_ = false;
-    bool has_persistent_ = false;     ///< maybe
+    bool may_have_persistent_ = false;
     std::vector<MPI_Request> before_; ///< as MPI has seen them, if anybody needs to know
     std::vector<MPI_Status> own_statuses_;
     std::vector<Outcome> failures_;
