@@ -253,7 +253,7 @@ Reason NonblockingCall::begin(const Choice& choice, Communicator& communicator, 
     static const Strategy* const gathered = find_strategy("gathered");
     record_.strategy = gathered;
     if (is_persistent_) {
-        auto context = contexts::of_persistent(communicator);
+        auto context = communicator.next_persistent_context();
         if (context == nullptr) { return Reason::no_resources; }
         library->nonblocking->make_persistent(std::move(context), std::move(exchange), record_,
                                               comm_, request_);

@@ -3,18 +3,22 @@
 #include "runtime/collectives/operation_messages.hpp"
 #include "runtime/requests/library.hpp"
 
+#include <vector>
+
 namespace nodeaware::contexts {
 
 namespace {
 
-void complete(NonblockingContext& context) {
-    if (library->mailboxes == nullptr || context.messages != nullptr) { return; }
-    context.messages = OperationMessages::create(context, library->mailboxes,
-                                                 library->world.options.batch_timeout);
-}
-
 void complete(const Communicator& communicator) {
-    if (communicator.context() != nullptr) { complete(*communicator.context()); }
+    const auto& context = communicator.context();
+    if (context == nullptr || library->mailboxes == nullptr || context->messages != nullptr) {
+        return;
+    }
+    std::vector<NonblockingContext*> all = {context.get()};
+    for (const auto& persistent : communicator.persistent_contexts()) {
+        all.push_back(persistent.get());
+    }
+    OperationMessages::create(all, library->mailboxes, library->world.options.batch_timeout);
 }
 
 } // namespace
@@ -23,10 +27,6 @@ Communicator& prepare(MPI_Comm comm) {
     Communicator& communicator = Communicator::with_context(comm, library->world);
     complete(communicator);
     return communicator;
-}
-
-std::shared_ptr<NonblockingContext> of_persistent(Communicator& communicator) {
-    return communicator.persistent_context(complete);
 }
 
 void meeting(MPI_Comm comm) {

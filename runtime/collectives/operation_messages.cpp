@@ -26,23 +26,26 @@ Mailboxes::Name name_of(const std::vector<int>& members, int number) {
 
 } // namespace
 
-std::shared_ptr<OperationMessages> OperationMessages::create(NonblockingContext& context,
-                                                             std::shared_ptr<Mailboxes> mailboxes,
-                                                             double batch_timeout) {
-    std::shared_ptr<OperationMessages> made;
+void OperationMessages::create(std::span<NonblockingContext* const> contexts,
+                               const std::shared_ptr<Mailboxes>& mailboxes, double batch_timeout) {
+    std::vector<std::shared_ptr<OperationMessages>> made;
     try {
-        made = std::shared_ptr<OperationMessages>(new OperationMessages(
-            context.shared_inner(), context.parameters(), std::move(mailboxes), batch_timeout));
-    } catch (const std::bad_alloc&) { made = nullptr; }
-    const std::array<int, 2> mine = {made != nullptr ? 1 : 0, -names};
+        for (const NonblockingContext* const context : contexts) {
+            made.push_back(std::shared_ptr<OperationMessages>(new OperationMessages(
+                context->shared_inner(), context->parameters(), mailboxes, batch_timeout)));
+        }
+    } catch (const std::bad_alloc&) { made.clear(); }
+    const std::array<int, 2> mine = {made.empty() ? 0 : 1, -names};
     std::array<int, 2> least{};
-    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN, context.inner().comm());
-    names = 1 - least[1];
-    if (least[0] == 0) { return nullptr; }
-    // Nothing is taken from a mailbox before that.
-    made->name_ = name_of(made->members_, names);
-    made->mailboxes_->add(made->name_, *made);
-    return made;
+    MPI_CALL(Allreduce, mine.data(), least.data(), 2, MPI_INT, MPI_MIN,
+             contexts.front()->inner().comm());
+    names = -least[1];
+    for (size_t i = 0; i < contexts.size() && least[0] != 0; ++i) {
+        // Nothing is taken from a mailbox before that.
+        made[i]->name_ = name_of(made[i]->members_, ++names);
+        mailboxes->add(made[i]->name_, *made[i]);
+        contexts[i]->messages = std::move(made[i]);
+    }
 }
 
 OperationMessages::OperationMessages(std::shared_ptr<InnerCommunicator> inner,

@@ -18,16 +18,16 @@
 
 namespace nodeaware {
 
-/// The small messages between nodes of the nonblocking operations of one communicator. They travel
+/// The small messages between nodes of the nonblocking operations of one context. They travel
 /// with all others of the node, see Mailboxes, and may come before their operation begins here, in
 /// any order, and twice.
 class OperationMessages final : public Mailboxes::Addressee {
   public:
-    /// Collective over the communicator of the context; nullptr, on all ranks, if memory has run
-    /// out on one. `batch_timeout`: seconds that messages wait for others; negative: automatic.
-    /// Throws MpiError.
-    static std::shared_ptr<OperationMessages>
-    create(NonblockingContext& context, std::shared_ptr<Mailboxes> mailboxes, double batch_timeout);
+    /// Makes those of the contexts of a communicator; none, on all ranks, if memory has run out on
+    /// one. `batch_timeout`: seconds that messages wait for others; negative: automatic. Collective
+    /// over the communicator. Throws MpiError.
+    static void create(std::span<NonblockingContext* const> contexts,
+                       const std::shared_ptr<Mailboxes>& mailboxes, double batch_timeout);
     ~OperationMessages();
     OperationMessages(const OperationMessages&) = delete;
     OperationMessages& operator=(const OperationMessages&) = delete;

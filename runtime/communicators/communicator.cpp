@@ -114,29 +114,21 @@ Communicator& Communicator::with_context(MPI_Comm comm, const World& world) {
     if (communicator.context_obstacle_ != Reason::not_prepared) { return communicator; }
     communicator.context_obstacle_ = communicator.obstacle_;
     if (communicator.obstacle_ == Reason::none) {
-        communicator.context_ = NonblockingContext::create(communicator.inner_);
-        if (communicator.context_ == nullptr) {
-            communicator.context_obstacle_ = Reason::no_resources;
+        auto contexts = NonblockingContext::create(communicator.inner_);
+        communicator.context_obstacle_ = contexts.empty() ? Reason::no_resources : Reason::none;
+        if (!contexts.empty()) {
+            communicator.context_ = std::move(contexts.front());
+            contexts.erase(contexts.begin());
+            communicator.persistent_contexts_ = std::move(contexts);
         }
     }
     return communicator;
 }
 
-/// All are made with the first: a rank whose arguments MPI refuses must not keep others waiting in
-/// each call that makes a request.
-std::shared_ptr<NonblockingContext>
-Communicator::persistent_context(void (*complete)(NonblockingContext& made)) {
-    constexpr size_t most = 32;
-    const bool is_first = !std::exchange(has_persistent_contexts_, true);
-    while (is_first && persistent_contexts_.size() < most) {
-        auto made = NonblockingContext::create(inner_);
-        if (made == nullptr) { break; }
-        complete(*made);
-        persistent_contexts_.push_back(std::move(made));
-    }
-    // Used once, for ranks do not know what others have freed.
-    return used_contexts_ < persistent_contexts_.size() ? persistent_contexts_[used_contexts_++]
-                                                        : nullptr;
+/// Each is used once, for ranks do not know what others have freed.
+std::shared_ptr<NonblockingContext> Communicator::next_persistent_context() {
+    const bool is_left = used_contexts_ < persistent_contexts_.size();
+    return is_left ? persistent_contexts_[used_contexts_++] : nullptr;
 }
 
 void Communicator::wait_for_meeting() {

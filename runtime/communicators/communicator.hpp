@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace nodeaware {
@@ -35,7 +36,7 @@ class Communicator {
     /// `comm`. A communicator that cannot be rerouted has an obstacle, the same on all ranks.
     /// Throws MpiError.
     static Communicator& of(MPI_Comm comm, const World& world);
-    /// The same, and a context for nonblocking operations if possible.
+    /// The same, and contexts for nonblocking operations if possible.
     static Communicator& with_context(MPI_Comm comm, const World& world);
     /// What is kept for `comm`, as far as it has been made. Local. Throws MpiError, after MPI has
     /// called an error handler for a handle that is none.
@@ -65,16 +66,18 @@ class Communicator {
     bool has_inner() const { return inner_ != nullptr; }
     const std::shared_ptr<InnerCommunicator>& shared_inner() const { return inner_; }
 
-    /// For nonblocking operations; nullptr if there is none, and obstacle() or lane_obstacle() says
-    /// why.
+    /// For nonblocking operations; nullptr if there is none, and obstacle() or context_obstacle()
+    /// says why.
     const std::shared_ptr<NonblockingContext>& context() const { return context_; }
     Reason context_obstacle() const { return context_obstacle_; }
+    /// For persistent requests: those that are left.
+    std::span<const std::shared_ptr<NonblockingContext>> persistent_contexts() const {
+        return std::span(persistent_contexts_).subspan(used_contexts_);
+    }
     /// One for a persistent request alone, whose operations may begin in any order among those of
     /// other requests; the next of a few. nullptr: there are no more. All ranks have made the same
-    /// requests. Collective the first time, after with_context() has found no obstacle; `complete`
-    /// is called for each then. Throws MpiError.
-    std::shared_ptr<NonblockingContext>
-    persistent_context(void (*complete)(NonblockingContext& made));
+    /// requests. Local.
+    std::shared_ptr<NonblockingContext> next_persistent_context();
     /// A nonblocking operation would have liked a context: one is made in the next collective call
     /// that is a meeting().
     void wait_for_meeting();
@@ -116,8 +119,7 @@ class Communicator {
     Reason context_obstacle_ = Reason::not_prepared;
     std::shared_ptr<NonblockingContext> context_;
     std::vector<std::shared_ptr<NonblockingContext>> persistent_contexts_;
-    bool has_persistent_contexts_ = false; ///< as many as there will be
-    size_t used_contexts_ = 0;             ///< of these
+    size_t used_contexts_ = 0; ///< of these
     bool is_waiting_ = false;
     std::array<std::optional<Neighbors>, operation_count> neighbors_;
     Selection selection_;

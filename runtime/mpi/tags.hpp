@@ -49,11 +49,12 @@ struct Range {
 
 /// Of the context `number`, if there are tags up to `upper_bound`. One half of them is for the
 /// first contexts, where context n gets a share of 1 / ((n + 1) (n + 2)); when the share would be
-/// for less than `fewest` operations, contexts get so many in the other half. Nothing if that is
+/// for less than the fewest operations, contexts get so many in the other half. Nothing if that is
 /// used up.
+constexpr int fewest_operations = 64;
 inline std::optional<Range> range_of_context(int number, int tags_of_an_operation,
                                              int upper_bound) {
-    constexpr int64_t fewest = 64;
+    constexpr int64_t fewest = fewest_operations;
     const int64_t half = (int64_t{upper_bound} + 1 - first_nonblocking) / 2;
     const auto share_of = [&](int64_t n) {
         return (half / (n + 1) - half / (n + 2)) / tags_of_an_operation;
@@ -68,6 +69,16 @@ inline std::optional<Range> range_of_context(int number, int tags_of_an_operatio
         first_nonblocking + half + (number - with_share) * fewest * tags_of_an_operation;
     if (first + fewest * tags_of_an_operation > int64_t{upper_bound} + 1) { return std::nullopt; }
     return Range{static_cast<int>(first), static_cast<int>(fewest)};
+}
+
+/// The range of one of the lanes of a context, which are `lanes` besides the first: that has one
+/// half, the others have equal parts of the other.
+inline Range range_of_lane(const Range& whole, int lane, int lanes, int tags_of_an_operation) {
+    if (lanes == 0) { return whole; }
+    const int first = whole.operations - whole.operations / 2;
+    if (lane == 0) { return {whole.first, first}; }
+    const int each = whole.operations / 2 / lanes;
+    return {whole.first + (first + (lane - 1) * each) * tags_of_an_operation, each};
 }
 
 inline constexpr int setup = 32000;

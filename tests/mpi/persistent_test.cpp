@@ -109,6 +109,29 @@ void run_rounds(Harness& harness, MPI_Comm comm) {
     }
 }
 
+/// To make a request is local where the communicator is prepared from the beginning: who comes late
+/// may wait for a message of one that has made it.
+void make_late(Harness& harness, MPI_Comm comm) {
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    Numbered exchange(2000, comm);
+    int token = 7;
+    if (rank == 0) {
+        exchange.make();
+        for (int peer = 1; peer < size; ++peer) { MPI_Send(&token, 1, MPI_INT, peer, 1, comm); }
+    } else {
+        MPI_Recv(&token, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);
+        exchange.make();
+    }
+    exchange.fill(0);
+    MPI_Start(&exchange.request);
+    MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
+    harness.expect(exchange.is_right(0), "wrong data in an exchange that is made late");
+    MPI_Request_free(&exchange.request);
+}
+
 /// A communicator that is freed while its exchange is under way.
 void outlive(Harness& harness) {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -133,6 +156,13 @@ int main(int argc, char** argv) {
     using namespace nodeaware::test;
     Harness harness(&argc, &argv);
 #ifdef NODEAWARE_TEST_PERSISTENT
+    make_late(harness, MPI_COMM_WORLD);
+    MPI_Comm line = MPI_COMM_NULL;
+    const int length = harness.size();
+    const int is_periodic = 0;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &length, &is_periodic, 0, &line);
+    make_late(harness, line);
+    MPI_Comm_free(&line);
     run_rounds(harness, MPI_COMM_WORLD);
     MPI_Comm half = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, harness.rank() % 4 == 0 ? 0 : 1, 0, &half);

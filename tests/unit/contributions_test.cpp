@@ -32,6 +32,22 @@ std::vector<std::unique_ptr<Contributions>> node_of(int ranks, uint64_t largest,
     return node;
 }
 
+/// The same with so many lanes besides the first: by rank, then by lane.
+std::vector<std::vector<std::unique_ptr<Contributions>>> lanes_of(int ranks, uint64_t largest,
+                                                                  int lanes, bool has_reserve) {
+    const Contributions::Shape shape{ranks, largest, lanes};
+    const SharedMemory memory = SharedMemory::create_alone(
+        Contributions::bytes_of(shape), has_reserve ? Contributions::reserve_of(shape) : 0);
+    std::vector<std::vector<std::unique_ptr<Contributions>>> node(static_cast<size_t>(ranks));
+    for (int own = 0; own < ranks; ++own) {
+        const Contributions first(memory.second_view(), shape, own);
+        for (int lane = 0; lane <= lanes; ++lane) {
+            node[static_cast<size_t>(own)].push_back(std::make_unique<Contributions>(first, lane));
+        }
+    }
+    return node;
+}
+
 /// What a rank contributes to an operation: so many bytes to rank 10 and as many to rank 11.
 OwnPart part_of(uint64_t bytes) {
     OwnPart part;
@@ -120,17 +136,17 @@ TEST(Contributions, MemoryOfTheReserveGoesBack) {
 TEST(Contributions, TheWindowIsTheOnlyLimit) {
     const auto node = node_of(2, 1000);
     bool is_last = false;
-    for (uint64_t operation = 0; operation < Contributions::window; ++operation) {
+    for (uint64_t operation = 0; operation < ContributionRoom::window_of(0); ++operation) {
         ASSERT_TRUE(begin(*node[0], operation, 0, operation % 400, is_last));
     }
-    EXPECT_FALSE(begin(*node[0], Contributions::window, 0, 1, is_last));
-    const uint64_t end = Contributions::window + 100;
+    EXPECT_FALSE(begin(*node[0], ContributionRoom::window_of(0), 0, 1, is_last));
+    const uint64_t end = ContributionRoom::window_of(0) + 100;
     for (uint64_t operation = 0; operation < end; ++operation) {
         ASSERT_TRUE(begin(*node[1], operation, 1, 8, is_last));
         ASSERT_TRUE(is_last);
         take(*node[1], operation, {operation % 400, 8});
-        if (operation + Contributions::window < end) {
-            const uint64_t next = operation + Contributions::window;
+        if (operation + ContributionRoom::window_of(0) < end) {
+            const uint64_t next = operation + ContributionRoom::window_of(0);
             ASSERT_TRUE(begin(*node[0], next, 0, next % 400, is_last));
         }
     }
@@ -161,6 +177,84 @@ TEST(Contributions, WhoIsLastTakesAllBeforeItGoesOn) {
     take(*node[1], 0, {10, 10});
     ASSERT_TRUE(begin(*node[1], 1, 1, 10, is_last));
     EXPECT_TRUE(is_last);
+}
+
+TEST(Contributions, LanesNeedNoRoomOfOthers) {
+    const uint64_t bytes = 50000;
+    constexpr size_t lanes = 20;
+    const auto node = lanes_of(2, 2 * bytes + 100, lanes, false);
+    bool is_last = false;
+    uint64_t ahead = 0; // until nothing but the slots is left
+    while (begin(*node[0][0], ahead, 0, bytes, is_last)) { ++ahead; }
+    EXPECT_EQ(ahead, 8U);
+    for (size_t lane = 1; lane <= lanes; ++lane) {
+        ASSERT_TRUE(begin(*node[0][lane], 0, 0, bytes + lane, is_last)) << lane;
+        EXPECT_FALSE(begin(*node[0][lane], 1, 0, bytes, is_last));
+        EXPECT_TRUE(begin(*node[0][lane], 1, 0, 0, is_last)) << "nothing needs no room";
+    }
+    for (size_t lane = lanes; lane > 0; --lane) {
+        ASSERT_TRUE(begin(*node[1][lane], 0, 1, lane, is_last));
+        ASSERT_TRUE(is_last);
+        take(*node[1][lane], 0, {bytes + lane, lane});
+        ASSERT_TRUE(begin(*node[0][lane], 2, 0, bytes, is_last)) << "its slot is free";
+    }
+}
+
+TEST(Contributions, ALaneMayBeFarAheadToo) {
+    const auto node = lanes_of(2, 2 * 500 + 100, 3, true);
+    const uint64_t window = node[0][2]->window();
+    bool is_last = false;
+    for (uint64_t operation = 0; operation < window; ++operation) {
+        ASSERT_TRUE(begin(*node[0][2], operation, 0, operation % 400, is_last));
+    }
+    EXPECT_FALSE(begin(*node[0][2], window, 0, 1, is_last));
+    for (uint64_t operation = 0; operation < window + 100; ++operation) {
+        ASSERT_TRUE(begin(*node[1][2], operation, 1, 8, is_last));
+        ASSERT_TRUE(is_last);
+        take(*node[1][2], operation, {operation % 400, 8});
+        const uint64_t next = operation + window;
+        if (operation < 100) { ASSERT_TRUE(begin(*node[0][2], next, 0, next % 400, is_last)); }
+    }
+}
+
+TEST(Contributions, RanksBeginLanesInAnyOrder) {
+    constexpr int ranks = 3;
+    constexpr int lanes = 6;
+    constexpr uint64_t operations = 400;
+    const uint64_t largest = 20000;
+    const auto node = lanes_of(ranks, 2 * largest + 100, lanes, true);
+    const auto bytes_of = [&](uint64_t operation, size_t lane, int local) {
+        std::mt19937_64 random((operation * 7 + lane) * ranks + static_cast<uint64_t>(local));
+        const uint64_t kind = random() % 16;
+        return kind == 0 ? largest : kind < 4 ? 0 : random() % 300;
+    };
+    std::atomic<uint64_t> taken{0};
+    std::vector<std::thread> threads;
+    for (int local = 0; local < ranks; ++local) {
+        threads.emplace_back([&, local] {
+            std::mt19937_64 random(static_cast<uint64_t>(local));
+            std::vector<uint64_t> next(lanes + 1);
+            std::vector<size_t> order;
+            for (size_t lane = 0; lane <= lanes; ++lane) {
+                order.insert(order.end(), operations, lane);
+            }
+            std::shuffle(order.begin(), order.end(), random);
+            for (const size_t lane : order) {
+                Contributions& rank = *node[static_cast<size_t>(local)][lane];
+                const uint64_t operation = next[lane]++;
+                bool is_last = false;
+                ASSERT_TRUE(
+                    begin(rank, operation, local, bytes_of(operation, lane, local), is_last));
+                if (!is_last) { continue; }
+                ++taken;
+                std::vector<uint64_t> bytes;
+                for (int i = 0; i < ranks; ++i) { bytes.push_back(bytes_of(operation, lane, i)); }
+                take(rank, operation, bytes);
+            }
+        });
+    }
+    for (std::thread& thread : threads) { thread.join(); }
+    EXPECT_EQ(taken.load(), operations * (lanes + 1));
 }
 
 TEST(Contributions, RanksSideBySide) {

@@ -27,6 +27,24 @@ TEST(Tags, ContextsShareNoTag) {
     }
 }
 
+TEST(Tags, LanesOfAContextShareNoTag) {
+    constexpr int tags = 17;
+    for (const int lanes : {0, 1, 4, 32}) {
+        for (const int operations : {64 * 65, 5000, 1000000}) {
+            const tags::Range whole{40000, operations};
+            int end = whole.first;
+            for (int lane = 0; lane <= lanes; ++lane) {
+                const tags::Range range = tags::range_of_lane(whole, lane, lanes, tags);
+                EXPECT_GE(range.first, end);
+                EXPECT_EQ((range.first - whole.first) % tags, 0);
+                EXPECT_GE(range.operations, operations / 2 / std::max(lanes, 1));
+                end = range.first + range.operations * tags;
+            }
+            EXPECT_LE(end, whole.first + whole.operations * tags);
+        }
+    }
+}
+
 TEST(Tags, FirstContextsHaveMany) {
     const int upper_bound = (1 << 28) - 1; // MPICH
     EXPECT_GT(tags::range_of_context(0, 101, upper_bound)->operations, 500000);
