@@ -108,13 +108,18 @@ bool ContributionRoom::take_slot(int lane, uint64_t operation) {
 
 void ContributionRoom::drop_released() {
     bool are_more = false;
-    for (int lane = 0; lane <= shape_.lanes; ++lane) {
-        const uint64_t now = released(lane).load(std::memory_order_acquire);
-        are_more |= std::exchange(lanes_[static_cast<size_t>(lane)].released, now) != now;
+    for (int number = 0; number <= shape_.lanes; ++number) {
+        Lane& lane = lanes_[static_cast<size_t>(number)];
+        if (lane.held == 0) { continue; }
+        const uint64_t now = released(number).load(std::memory_order_acquire);
+        are_more |= std::exchange(lane.released, now) != now;
     }
     if (!are_more) { return; }
     std::erase_if(held_, [&](const Held& held) {
-        return held.operation < lanes_[static_cast<size_t>(held.lane)].released;
+        Lane& lane = lanes_[static_cast<size_t>(held.lane)];
+        const bool is_released = held.operation < lane.released;
+        lane.held -= is_released ? 1 : 0;
+        return is_released;
     });
     const uint64_t end = held_.empty() ? 0 : held_.back().end;
     if (reserve_end_ == 0 || end > chunk_) { return; }
@@ -153,6 +158,7 @@ std::optional<uint32_t> ContributionRoom::take(int lane, uint64_t operation, uin
     const uint64_t begin = find_room(wanted, next);
     if (!take_room(begin, wanted)) { return std::nullopt; }
     held_.insert(next, {lane, operation, begin, begin + wanted});
+    ++lanes_[static_cast<size_t>(lane)].held;
     return static_cast<uint32_t>(begin / unit + 1);
 }
 

@@ -82,8 +82,9 @@ class ContributionRoom {
     uint64_t chunk_;
     std::vector<Held> held_; ///< in ascending order of position
     struct Lane {
-        uint64_t released = 0; ///< when held_ was looked at
-        uint64_t in_slot = 0;  ///< the operation whose contribution is there, + 1
+        uint64_t released = 0; ///< when held_ was looked at, if it had any of this lane
+        uint64_t held = 0;
+        uint64_t in_slot = 0; ///< the operation whose contribution is there, + 1
     };
     std::vector<Lane> lanes_;
     uint64_t reserve_end_ =

@@ -204,12 +204,8 @@ std::optional<MessageLayer::Probed> take_probed(void* buffer, Count count, MPI_D
     const MessageLayer::Probed probed = found->second;
     const MPI_Message handle = *message;
     const CompletionErrorsReturn errors_return;
-#ifdef OPEN_MPI
     const auto cut = transfers::receive_cut(
         *layer, probed.entry.bytes, {buffer, count, type, 0, 0, MPI_COMM_NULL}, message, status);
-#else
-    const std::optional<int> cut; // MPICH cuts it itself, and leaves the handle as it is
-#endif
     *code = cut ? *cut : (mpi.*native_mrecv)(buffer, count, type, message, status);
     if (!is_refused(*code)) { layer->probed().erase(handle); }
     status->MPI_SOURCE = probed.entry.source;
