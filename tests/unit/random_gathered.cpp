@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -117,10 +118,10 @@ struct ForAll {
 class Pending {
   public:
     Pending(const Topology& topology, const Parameters& parameters, int rank,
-            const RankTraffic& traffic, Contributions& contributions, Network& network,
-            Random& random, uint32_t operation)
-        : topology_(topology), rank_(rank), contributions_(contributions), network_(network),
-          operation_(operation),
+            const RankTraffic& traffic, Contributions& contributions, uint64_t number,
+            Network& network, Random& random, uint32_t operation)
+        : topology_(topology), rank_(rank), contributions_(contributions), number_(number),
+          network_(network), operation_(operation),
           part_(gathered::own_part(topology, traffic, rank, parameters, above)),
           arena_(part_.schedule), machine_(rank, traffic, arena_, network, random, &topology),
           execution_(part_.schedule, machine_, operation, false) {
@@ -165,8 +166,8 @@ class Pending {
 
     void begin() {
         has_begun_ = true;
-        require(contributions_.make_room(operation_, part_), "no room for contributions");
-        std::byte* const packed = contributions_.contribute(operation_, part_);
+        require(contributions_.make_room(number_, part_), "no room for contributions");
+        std::byte* const packed = contributions_.contribute(number_, part_);
         for (const Step& step : part_.schedule.prologue) {
             require(step.arena + step.bytes <= part_.contributed_bytes,
                     "packed beyond the contributions");
@@ -174,16 +175,16 @@ class Pending {
                                    Step::not_listed);
         }
         machine_.settle();
-        if (contributions_.arrive(operation_)) { send_for_all(); }
+        if (contributions_.arrive(number_)) { send_for_all(); }
     }
 
     void send_for_all() {
-        require(contributions_.open(operation_), "contributions are not accessible");
+        require(contributions_.open(number_), "contributions are not accessible");
         const int node = topology_.node_of(rank_);
         std::vector<Contributed> items;
         std::vector<std::vector<Contribution>> lists;
         for (int local = 0; local < topology_.ranks_on(node); ++local) {
-            auto [list, next] = contributions_.contributed(operation_, local);
+            auto [list, next] = contributions_.contributed(number_, local);
             for (const Contribution& contribution : list) {
                 items.push_back({next, contribution.bytes});
                 next += contribution.bytes;
@@ -194,13 +195,14 @@ class Pending {
                          network_, operation_);
         Execution<Sender>::run_prologue(for_all_->schedule, for_all_->machine);
         for_all_->machine.check_all_packed();
-        contributions_.release(operation_);
+        contributions_.release(number_);
         for_all_->execution.progress();
     }
 
     const Topology& topology_;
     const int rank_;
     Contributions& contributions_;
+    const uint64_t number_; ///< among the operations of that lane
     Network& network_;
     const uint32_t operation_;
     bool has_begun_ = false;
@@ -211,21 +213,31 @@ class Pending {
     std::optional<ForAll> for_all_;
 };
 
-/// A whole job, in which all ranks begin the same few operations one after the other.
+/// A whole job, in which all ranks begin the same few operations, those of a lane one after the
+/// other.
 class Job {
   public:
     Job(const RandomCase& input, uint64_t seed)
-        : input_(input), random_(seed), network_(random_), parameters_(input.parameters) {
+        : input_(input), random_(seed), parameters_(input.parameters) {
         if (draw(random_, 0, 1) == 0) { parameters_.arena_bytes /= 4; } // as a context does
         const Topology& topology = input.topology;
-        for (int node = 0; node < topology.nodes(); ++node) { share_memory(node); }
-        const auto operations = static_cast<uint32_t>(draw(random_, 1, 3));
+        const int lanes = draw(random_, 0, 2);
+        for (int node = 0; node < topology.nodes(); ++node) { share_memory(node, lanes); }
+        const auto operations = static_cast<uint32_t>(draw(random_, 1, 3 + lanes));
+        std::vector<uint64_t> next(static_cast<size_t>(1 + lanes));
+        for (int lane = 0; lane <= lanes; ++lane) { networks_.emplace_back(random_); }
+        for (uint32_t operation = 0; operation < operations; ++operation) {
+            const auto lane = static_cast<size_t>(draw(random_, 0, lanes));
+            orders_.push_back({lane, next[lane]++});
+        }
         for (int rank = 0; rank < topology.ranks(); ++rank) {
             auto& own = ranks_.emplace_back();
             for (uint32_t operation = 0; operation < operations; ++operation) {
+                const auto [lane, number] = orders_[operation];
                 own.push_back(std::make_unique<Pending>(
                     topology, parameters_, rank, input.traffic[static_cast<size_t>(rank)],
-                    *contributions_[static_cast<size_t>(rank)], network_, random_, operation));
+                    contributions_[static_cast<size_t>(rank)][lane], number, networks_[lane],
+                    random_, operation));
             }
         }
     }
@@ -261,18 +273,26 @@ class Job {
         size_t operation;
     };
 
-    void share_memory(int node) {
+    /// Of an operation.
+    struct Order {
+        size_t lane;
+        uint64_t number; ///< among those of the lane
+    };
+
+    void share_memory(int node, int lanes) {
         const Topology& topology = input_.topology;
         const Contributions::Shape shape{
             topology.ranks_on(node),
-            gathered::region_bytes(topology, node, parameters_.arena_bytes)};
+            gathered::region_bytes(topology, node, parameters_.arena_bytes), lanes};
         const SharedMemory memory = SharedMemory::create_alone(Contributions::bytes_of(shape),
                                                                Contributions::reserve_of(shape));
         contributions_.resize(static_cast<size_t>(topology.ranks()));
         for (int local = 0; local < shape.ranks; ++local) {
             const int rank = topology.ranks_of(node)[static_cast<size_t>(local)];
-            contributions_[static_cast<size_t>(rank)] =
-                std::make_unique<Contributions>(memory.second_view(), shape, local);
+            const Contributions first(memory.second_view(), shape, local);
+            for (int lane = 0; lane <= lanes; ++lane) {
+                contributions_[static_cast<size_t>(rank)].emplace_back(first, lane);
+            }
         }
     }
 
@@ -291,9 +311,13 @@ class Job {
         rank.check(input_.traffic);
     }
 
-    /// A rank begins its operations in their order.
+    /// A rank begins the operations of a lane in their order.
     bool may_run(const Place& place) const {
-        return place.operation == 0 || ranks_[place.rank][place.operation - 1]->has_begun();
+        for (size_t before = 0; before < place.operation; ++before) {
+            const bool is_same = orders_[before].lane == orders_[place.operation].lane;
+            if (is_same && !ranks_[place.rank][before]->has_begun()) { return false; }
+        }
+        return true;
     }
 
     void run_until_done(std::vector<Place> left) {
@@ -320,7 +344,9 @@ class Job {
     }
 
     void check() {
-        require(network_.empty(), "messages are left over");
+        for (const Network& network : networks_) {
+            require(network.empty(), "messages are left over");
+        }
         uint64_t sent = 0;
         uint64_t listed = 0;
         const Topology& topology = input_.topology;
@@ -338,10 +364,11 @@ class Job {
 
     const RandomCase& input_;
     Random random_;
-    Network network_;
+    std::deque<Network> networks_; ///< by lane, as each has tags of its own
     Parameters parameters_;
-    std::vector<std::unique_ptr<Contributions>> contributions_; ///< by rank
-    std::vector<std::vector<std::unique_ptr<Pending>>> ranks_;  ///< their operations
+    std::vector<Order> orders_;                                ///< by operation
+    std::vector<std::vector<Contributions>> contributions_;    ///< by rank and lane
+    std::vector<std::vector<std::unique_ptr<Pending>>> ranks_; ///< their operations
 };
 
 } // namespace
