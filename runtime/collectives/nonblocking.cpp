@@ -25,7 +25,14 @@ int query(void* /*state*/, MPI_Status* status) {
 
 int release(void* /*state*/) { return MPI_SUCCESS; }
 
-int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // collectives cannot be
+/// Collectives cannot be; MPICH says nothing.
+int cancel(void* /*state*/, int /*complete*/) {
+#ifdef OPEN_MPI
+    return MPI_ERR_REQUEST;
+#else
+    return MPI_SUCCESS;
+#endif
+}
 
 } // namespace
 
@@ -226,6 +233,11 @@ void Nonblocking::freed(MPI_Request request) {
     if (!is_under_way(request) && persistent_.erase(request) > 0) {
         activity.requests.fetch_sub(1, std::memory_order_relaxed);
     }
+}
+
+bool Nonblocking::is_persistent(MPI_Request request) {
+    const std::lock_guard lock(mutex_);
+    return persistent_.count(request) > 0;
 }
 
 bool Nonblocking::is_under_way(MPI_Request request) const {

@@ -52,6 +52,8 @@ class Nonblocking : public WorkSource {
 
     void started(std::span<const MPI_Request> requests);
     void freed(MPI_Request request);
+    /// It is that of a persistent collective.
+    bool is_persistent(MPI_Request request);
 
   private:
     struct Persistent {

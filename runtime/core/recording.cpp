@@ -138,8 +138,7 @@ class BlockingCall {
 
 constexpr bool is_local(std::string_view name) {
     const bool probes = name.find("probe") != std::string_view::npos;
-    return (name.starts_with('I') && !probes) || name.find("_init") != std::string_view::npos ||
-           name == "Cancel";
+    return (name.starts_with('I') && !probes) || name.find("_init") != std::string_view::npos;
 }
 
 template <class Function, class... Arguments>

@@ -30,6 +30,15 @@ void started(int count, abi::MPI_Request* requests) {
 
 } // namespace
 
+/// Persistent collectives cannot be cancelled; for MPI they are receives.
+int cancel(abi::MPI_Request* request) {
+    if (request != nullptr && library->nonblocking->is_persistent(*native(request))) {
+        mpi.Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        return MPI_ERR_REQUEST;
+    }
+    return library->messages != nullptr ? p2p::cancel(request) : mpi.Cancel(native(request));
+}
+
 int wait(abi::MPI_Request* request, abi::MPI_Status* status) {
     return guarded_call(
         [&] { return completion::wait(context(), native(request), native(status)); });

@@ -2,9 +2,10 @@
 
 #include "interpose/abi.hpp"
 
-/// The functions of the core that start and complete requests.
+/// The functions of the core that start, cancel and complete requests.
 namespace nodeaware::requests {
 
+int cancel(abi::MPI_Request* request);
 int start(abi::MPI_Request* request);
 int startall(int count, abi::MPI_Request* requests);
 int wait(abi::MPI_Request* request, abi::MPI_Status* status);

@@ -42,7 +42,8 @@ size_t ContributionRoom::lane_at(const Shape& shape, int lane) {
 size_t ContributionRoom::slots_at(const Shape& shape) { return lane_at(shape, 1 + shape.lanes); }
 
 size_t ContributionRoom::data_at(const Shape& shape) {
-    const auto slots = static_cast<uint64_t>(shape.lanes) * static_cast<uint64_t>(shape.ranks);
+    const auto ranks = static_cast<uint64_t>(shape.ranks);
+    const uint64_t slots = shape.lanes == 0 ? 0 : static_cast<uint64_t>(1 + shape.lanes) * ranks;
     return up(slots_at(shape) + slots * up(shape.largest, unit), largest_page);
 }
 
@@ -93,13 +94,13 @@ size_t ContributionRoom::offset_of(int local, uint64_t place) const {
 std::byte* ContributionRoom::at(int lane, int local, uint32_t position) const {
     if (position == 0) { return nullptr; }
     if (position != slot) { return memory_.data() + offset_of(local, (position - 1) * unit); }
-    const int number = (lane - 1) * shape_.ranks + local;
+    const int number = lane * shape_.ranks + local;
     return memory_.data() + slots_at(shape_) +
            static_cast<uint64_t>(number) * up(shape_.largest, unit);
 }
 
 bool ContributionRoom::take_slot(int lane, uint64_t operation) {
-    if (lane == 0) { return false; }
+    if (shape_.lanes == 0) { return false; }
     uint64_t& in_slot = lanes_[static_cast<size_t>(lane)].in_slot;
     if (in_slot > released(lane).load(std::memory_order_acquire)) { return false; }
     in_slot = operation + 1;

@@ -16,7 +16,8 @@ namespace nodeaware {
 /// A rank has a space of its own that is as large as it takes. The first part of each space, a
 /// chunk, is there from the beginning; the others are the reserve of the memory, and go back as
 /// soon as nothing is left in them. Lanes whose operations begin in any order must not wait for
-/// room that those of others hold, so each of them has a slot besides, for one contribution.
+/// room that those of others hold, so where there are several each has a slot besides, for one
+/// contribution.
 class ContributionRoom {
   public:
     struct Shape {

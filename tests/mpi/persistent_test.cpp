@@ -132,6 +132,29 @@ void make_late(Harness& harness, MPI_Comm comm) {
     MPI_Request_free(&exchange.request);
 }
 
+/// Collectives cannot be cancelled. Open MPI says so; MPICH ends the job.
+void try_to_cancel(Harness& harness) {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    Numbered exchange(3000, MPI_COMM_WORLD);
+    Numbered other(3001, MPI_COMM_WORLD);
+    exchange.make();
+    exchange.fill(0);
+    other.fill(0);
+    MPI_Start(&exchange.request);
+    MPI_Ialltoall(other.sent.data(), 1, MPI_INT, other.received.data(), 1, MPI_INT, MPI_COMM_WORLD,
+                  &other.request);
+    for (MPI_Request* const request : {&exchange.request, &other.request}) {
+        int kind = MPI_SUCCESS;
+        MPI_Error_class(MPI_Cancel(request), &kind);
+        harness.expect(kind == MPI_ERR_REQUEST, "a collective was cancelled");
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    harness.expect(exchange.is_right(0) && other.is_right(0),
+                   "wrong data in an exchange that is not cancelled");
+    MPI_Request_free(&exchange.request);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 /// A communicator that is freed while its exchange is under way.
 void outlive(Harness& harness) {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -168,6 +191,7 @@ int main(int argc, char** argv) {
     MPI_Comm_split(MPI_COMM_WORLD, harness.rank() % 4 == 0 ? 0 : 1, 0, &half);
     run_rounds(harness, half);
     MPI_Comm_free(&half);
+    if (!mpich) { try_to_cancel(harness); }
     if (!freed_communicators_are_broken) { outlive(harness); }
 #else
     harness.skip("this MPI has no persistent collective operations");

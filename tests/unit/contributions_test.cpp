@@ -184,15 +184,17 @@ TEST(Contributions, LanesNeedNoRoomOfOthers) {
     constexpr size_t lanes = 20;
     const auto node = lanes_of(2, 2 * bytes + 100, lanes, false);
     bool is_last = false;
-    uint64_t ahead = 0; // until nothing but the slots is left
-    while (begin(*node[0][0], ahead, 0, bytes, is_last)) { ++ahead; }
-    EXPECT_EQ(ahead, 8U);
-    for (size_t lane = 1; lane <= lanes; ++lane) {
+    uint64_t ahead = 0; // until nothing but the slots of others is left
+    while (begin(*node[0][3], ahead, 0, bytes, is_last)) { ++ahead; }
+    EXPECT_EQ(ahead, 9U);
+    for (size_t lane = 0; lane <= lanes; ++lane) {
+        if (lane == 3) { continue; }
         ASSERT_TRUE(begin(*node[0][lane], 0, 0, bytes + lane, is_last)) << lane;
         EXPECT_FALSE(begin(*node[0][lane], 1, 0, bytes, is_last));
         EXPECT_TRUE(begin(*node[0][lane], 1, 0, 0, is_last)) << "nothing needs no room";
     }
-    for (size_t lane = lanes; lane > 0; --lane) {
+    for (size_t lane = lanes + 1; lane-- > 0;) {
+        if (lane == 3) { continue; }
         ASSERT_TRUE(begin(*node[1][lane], 0, 1, lane, is_last));
         ASSERT_TRUE(is_last);
         take(*node[1][lane], 0, {bytes + lane, lane});
