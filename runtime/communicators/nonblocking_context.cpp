@@ -89,7 +89,7 @@ NonblockingContext::create(const std::shared_ptr<InnerCommunicator>& inner) {
     if (least[0] == 0 || !range) { return {}; }
     const bool are_enough = range->operations / 2 >= least[1] * tags::fewest_operations;
     const int lanes = are_enough ? least[1] : 0;
-    made.resize(static_cast<size_t>(1 + lanes));
+    made.resize(static_cast<size_t>(lanes) + 1);
     made.front()->common_->number = -least[2];
     inner->contexts().insert(-least[2]);
     for (int lane = 0; lane <= lanes; ++lane) {
