@@ -219,75 +219,46 @@ TEST(Contributions, ALaneMayBeFarAheadToo) {
     }
 }
 
-TEST(Contributions, RanksBeginLanesInAnyOrder) {
-    constexpr int ranks = 3;
-    constexpr int lanes = 6;
-    constexpr uint64_t operations = 400;
+/// Ranks that each begin the lanes in an order of their own, so many operations in each.
+void run_side_by_side(int ranks, int lanes, uint64_t operations) {
     const uint64_t largest = 20000;
     const auto node = lanes_of(ranks, 2 * largest + 100, lanes, true);
     const auto bytes_of = [&](uint64_t operation, size_t lane, int local) {
-        std::mt19937_64 random((operation * 7 + lane) * ranks + static_cast<uint64_t>(local));
+        const uint64_t place = operation * static_cast<uint64_t>(lanes + 1) + lane;
+        std::mt19937_64 random(place * static_cast<uint64_t>(ranks) + static_cast<uint64_t>(local));
         const uint64_t kind = random() % 16;
         return kind == 0 ? largest : kind < 4 ? 0 : random() % 300;
     };
     std::atomic<uint64_t> taken{0};
+    const auto run = [&](int local) {
+        std::mt19937_64 random(static_cast<uint64_t>(local));
+        std::vector<uint64_t> next(static_cast<size_t>(lanes) + 1);
+        std::vector<size_t> order;
+        for (size_t lane = 0; lane < next.size(); ++lane) {
+            order.insert(order.end(), operations, lane);
+        }
+        std::shuffle(order.begin(), order.end(), random);
+        for (const size_t lane : order) {
+            Contributions& rank = *node[static_cast<size_t>(local)][lane];
+            const uint64_t operation = next[lane]++;
+            bool is_last = false;
+            ASSERT_TRUE(begin(rank, operation, local, bytes_of(operation, lane, local), is_last));
+            if (!is_last) { continue; }
+            ++taken;
+            std::vector<uint64_t> bytes;
+            for (int i = 0; i < ranks; ++i) { bytes.push_back(bytes_of(operation, lane, i)); }
+            take(rank, operation, bytes);
+        }
+    };
     std::vector<std::thread> threads;
-    for (int local = 0; local < ranks; ++local) {
-        threads.emplace_back([&, local] {
-            std::mt19937_64 random(static_cast<uint64_t>(local));
-            std::vector<uint64_t> next(lanes + 1);
-            std::vector<size_t> order;
-            for (size_t lane = 0; lane <= lanes; ++lane) {
-                order.insert(order.end(), operations, lane);
-            }
-            std::shuffle(order.begin(), order.end(), random);
-            for (const size_t lane : order) {
-                Contributions& rank = *node[static_cast<size_t>(local)][lane];
-                const uint64_t operation = next[lane]++;
-                bool is_last = false;
-                ASSERT_TRUE(
-                    begin(rank, operation, local, bytes_of(operation, lane, local), is_last));
-                if (!is_last) { continue; }
-                ++taken;
-                std::vector<uint64_t> bytes;
-                for (int i = 0; i < ranks; ++i) { bytes.push_back(bytes_of(operation, lane, i)); }
-                take(rank, operation, bytes);
-            }
-        });
-    }
+    for (int local = 0; local < ranks; ++local) { threads.emplace_back(run, local); }
     for (std::thread& thread : threads) { thread.join(); }
-    EXPECT_EQ(taken.load(), operations * (lanes + 1));
+    EXPECT_EQ(taken.load(), operations * static_cast<uint64_t>(lanes + 1));
 }
 
-TEST(Contributions, RanksSideBySide) {
-    constexpr int ranks = 4;
-    constexpr uint64_t operations = 3000;
-    const uint64_t largest = 20000;
-    const auto node = node_of(ranks, 2 * largest + 100);
-    const auto bytes_of = [&](uint64_t operation, int local) {
-        std::mt19937_64 random(operation * ranks + static_cast<uint64_t>(local));
-        const uint64_t kind = random() % 16;
-        return kind == 0 ? largest : kind < 4 ? 0 : random() % 300;
-    };
-    std::atomic<uint64_t> taken{0};
-    std::vector<std::thread> threads;
-    for (int local = 0; local < ranks; ++local) {
-        threads.emplace_back([&, local] {
-            Contributions& rank = *node[static_cast<size_t>(local)];
-            for (uint64_t operation = 0; operation < operations; ++operation) {
-                bool is_last = false;
-                ASSERT_TRUE(begin(rank, operation, local, bytes_of(operation, local), is_last));
-                if (!is_last) { continue; }
-                ++taken;
-                std::vector<uint64_t> bytes;
-                for (int i = 0; i < ranks; ++i) { bytes.push_back(bytes_of(operation, i)); }
-                take(rank, operation, bytes);
-            }
-        });
-    }
-    for (std::thread& thread : threads) { thread.join(); }
-    EXPECT_EQ(taken.load(), operations);
-}
+TEST(Contributions, RanksSideBySide) { run_side_by_side(4, 0, 3000); }
+
+TEST(Contributions, RanksBeginLanesInAnyOrder) { run_side_by_side(3, 6, 400); }
 
 } // namespace
 
