@@ -4,6 +4,7 @@
 #include "runtime/memory/shared_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -17,7 +18,15 @@ size_t page_size() {
     return size;
 }
 
+std::atomic<size_t> in_dev_shm = 0;
+
 } // namespace
+
+size_t SharedMemory::bytes_in_dev_shm() { return in_dev_shm.load(std::memory_order_relaxed); }
+
+void SharedMemory::count(size_t more, size_t fewer) const {
+    if (may_lack_space_) { in_dev_shm.fetch_add(more - fewer, std::memory_order_relaxed); }
+}
 
 SharedMemory SharedMemory::create_alone(size_t bytes, size_t reserve) {
     if (!address_space::take(bytes)) { return {}; }
@@ -51,6 +60,7 @@ bool SharedMemory::grow(size_t bytes) {
         return false;
     }
     data_ = static_cast<std::byte*>(memory);
+    count(bytes, size_);
     size_ = bytes;
     return true;
 }
@@ -76,6 +86,7 @@ SharedMemory::~SharedMemory() {
     if (data_ == nullptr) { return; }
     munmap(data_, size_);
     address_space::give_back(size_);
+    count(0, size_);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept

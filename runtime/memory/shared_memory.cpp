@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
 
@@ -108,9 +109,29 @@ File create_anonymous(size_t /*bytes*/, Announcement& announcement) {
     return file;
 }
 
+/// MPI and other programs need room in that file system, too.
+bool leaves_room(int file, size_t bytes) {
+    struct statvfs room {};
+    if (fstatvfs(file, &room) != 0 || room.f_blocks == 0) { return true; } // without a limit
+    const auto blocks = bytes / room.f_frsize + 1;
+    return room.f_bavail >= room.f_blocks / 4 && room.f_bavail - room.f_blocks / 4 >= blocks;
+}
+
+/// Beyond the first memory; a program may have hundreds of communicators.
+bool is_too_much_in_dev_shm(size_t bytes) {
+    constexpr size_t most = size_t{1} << 30;
+    const size_t used = SharedMemory::bytes_in_dev_shm();
+    if (used == 0 || used + bytes <= most) { return false; }
+    log(LogLevel::info,
+        "shared memory: {} bytes of /dev/shm are in use, and not more than {} are taken", used,
+        most);
+    return true;
+}
+
 /// A file in /dev/shm, for systems where processes cannot look into each other's /proc. Its space
 /// (not that of the reserve) is taken at once: to run out of it later would be a bus error.
 File create_named(size_t bytes, Announcement& announcement) {
+    if (is_too_much_in_dev_shm(bytes)) { return File(-1); }
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) != sizeof random) {
         random = static_cast<uint64_t>(getpid());
@@ -123,7 +144,9 @@ File create_named(size_t bytes, Announcement& announcement) {
         complain(path.data());
         return file;
     }
-    errno = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes));
+    errno = leaves_room(file.descriptor(), bytes)
+                ? posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes))
+                : ENOSPC;
     if (errno != 0 || ftruncate(file.descriptor(), static_cast<off_t>(announcement.limit)) != 0 ||
         !file.identify(announcement)) {
         complain(path.data());

@@ -27,6 +27,8 @@ class SharedMemory {
     size_t size() const { return size_; }
     /// Whether it is in /dev/shm, whose size is limited.
     bool is_in_dev_shm() const { return may_lack_space_; }
+    /// Of all such memory that this process has: there it is taken whole, used or not.
+    static size_t bytes_in_dev_shm();
 
     /// Makes `bytes` of it accessible, the reserve included; data() may be another one then. False
     /// if it cannot be had, at least not now.
@@ -40,7 +42,10 @@ class SharedMemory {
 
   private:
     SharedMemory(std::byte* data, size_t size, size_t limit, bool may_lack_space)
-        : data_(data), size_(size), limit_(limit), may_lack_space_(may_lack_space) {}
+        : data_(data), size_(size), limit_(limit), may_lack_space_(may_lack_space) {
+        count(size_, 0);
+    }
+    void count(size_t more, size_t fewer) const;
 
     std::byte* data_ = nullptr;
     size_t size_ = 0;
