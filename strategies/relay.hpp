@@ -70,6 +70,14 @@ class Relay {
     carriers::Cut cut_;
 };
 
+/// Whether an MPI relays blocks of MPI_Alltoall itself, from rank to rank: Open MPI those of up to
+/// 200 bytes, MPICH of 256.
+constexpr bool mpi_relays(int ranks, uint64_t block_bytes) {
+    constexpr int many = 8;
+    constexpr uint64_t small = 200;
+    return ranks >= many && block_bytes <= small;
+}
+
 /// Messages of a node in one exchange, M, and bundles in them, B: sums over all its carriers.
 struct RelayCounts {
     uint64_t messages = 0;

@@ -146,7 +146,8 @@ Reason Call::attempt(int* result, Selected& selected) {
     Communicator* const communicator = find_communicator(comm_, result);
     if (communicator == nullptr) { return Reason::none; }
     const Reason obstacle = communicator->look(comm_, library->world);
-    if (obstacle != Reason::none) { return obstacle; }
+    const bool only_relays = communicator->may_relay(record_.operation, choice);
+    if (obstacle != Reason::none && !only_relays) { return obstacle; }
     Exchange first;
     const bool is_prepared = communicator->has_inner();
     Exchange& exchange = is_prepared ? communicator->inner().exchange() : first;
@@ -156,6 +157,10 @@ Reason Call::attempt(int* result, Selected& selected) {
     const Reason reason =
         look_alone(comm_, *communicator, arguments_, Form::blocking, exchange, uniform_bytes);
     if (reason != Reason::none) { return reason; }
+    if (only_relays &&
+        !communicator->relays(record_.operation, choice, uniform_bytes, library->world)) {
+        return obstacle;
+    }
     if (exchange.in_place) { stage_outgoing(exchange, self_communicator()); }
     number_memory(exchange);
     return run_with_others(choice, *communicator, exchange, uniform_bytes, result, selected);

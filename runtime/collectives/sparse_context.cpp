@@ -130,7 +130,7 @@ void Context::choose(MPI_Comm comm) {
 /// one of them has no memory.
 bool Context::make_node_pairs(MPI_Comm comm) {
     Communicator& communicator = Communicator::of(comm, library->world);
-    if (communicator.obstacle(Operation::alltoallv) != Reason::none) { return false; }
+    if (communicator.obstacle(Operation::dist_graph_create) != Reason::none) { return false; }
     InnerCommunicator& inner = communicator.inner();
     const bool is_wanted = library->world.options.sparse == SparseMethod::node_pairs;
     if (!is_wanted && !node_pairs_pay(inner.topology(), inner.parameters().costs)) { return false; }

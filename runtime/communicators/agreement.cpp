@@ -152,18 +152,24 @@ Agreement::Entry& Agreement::recall_or_build(uint32_t operation, const Part& par
                                         [](const RankTraffic& list) { return list.slab != 0; });
     if (are_shared) { slabs = share_slabs(operation, part.traffic, traffic); }
     drop_least_used(entries_, [](const auto& entry) { return entry->last_use; });
-    std::vector<double> predictions;
-    for (const CandidateWay& way : part.candidates) {
-        predictions.push_back(
-            way.is_possible ? predicted_seconds(traffic, way.strategy, *way.parameters) : 0);
-    }
     entries_.push_back(std::make_unique<Entry>(
         Entry{next_entry_, std::move(numbers),
               compile_schedule(topology_, traffic, part.strategy, part.parameters, rank_),
-              std::move(predictions), std::move(slabs), next_entry_, 0}));
+              predictions(traffic, part.candidates), std::move(slabs), next_entry_, 0}));
     ++next_entry_;
     built = true;
     return *entries_.back();
+}
+
+std::vector<double> Agreement::predictions(const NodeTraffic& traffic,
+                                           std::span<const CandidateWay> candidates) {
+    std::vector<double> seconds;
+    seconds.reserve(candidates.size());
+    for (const CandidateWay& way : candidates) {
+        seconds.push_back(
+            way.is_possible ? predicted_seconds(traffic, way.strategy, *way.parameters) : 0);
+    }
+    return seconds;
 }
 
 /// Every rank gets the bytes of all ranks of the node, through the memory that the messages will

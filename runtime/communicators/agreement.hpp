@@ -26,6 +26,9 @@ class Agreement {
         const Parameters* parameters;
         bool is_possible;
     };
+    /// Seconds by each, 0 for what is not possible.
+    static std::vector<double> predictions(const NodeTraffic& traffic,
+                                           std::span<const CandidateWay> candidates);
 
     /// What this rank brings to an operation.
     struct Part {

@@ -4,6 +4,7 @@
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/progress/activity.hpp"
+#include "strategies/relay.hpp"
 
 #include <algorithm>
 #include <array>
@@ -187,19 +188,45 @@ Reason Communicator::obstacle_alone(MPI_Comm comm, const World& world) {
     if (!members) { return Reason::foreign_ranks; }
     Topology topology(world.nodes_of(*members));
     if (topology.nodes() < 2) { return Reason::one_node; }
-    if (topology.most_ranks_on_a_node() < 2) { return Reason::one_rank_per_node; }
+    const bool are_alone = topology.most_ranks_on_a_node() < 2;
+    if (are_alone && !LoneRanks::may_relay(topology)) { return Reason::one_rank_per_node; }
     all_have_neighbors_ = has_neighbors(comm);
     topology_ = std::move(topology);
     members_ = std::move(*members);
-    return Reason::none;
+    if (!are_alone) { return Reason::none; }
+    lone_ranks_.emplace();
+    return Reason::one_rank_per_node;
+}
+
+bool Communicator::may_relay(Operation operation, const Choice& choice) const {
+    return lone_ranks_ && LoneRanks::may_relay(operation, choice);
+}
+
+bool Communicator::relays(Operation operation, const Choice& choice, uint64_t uniform_bytes,
+                          const World& world) {
+    if (!may_relay(operation, choice)) { return false; }
+    if (choice.kind == Choice::Kind::fixed) { return true; }
+    if (uniform_bytes > 0 && mpi_relays(size_, uniform_bytes)) { return false; }
+    const bool is_prepared = lone_ranks_->obstacle != Reason::not_prepared;
+    return is_prepared || lone_ranks_->want(uniform_bytes, *topology_, world);
+}
+
+Reason Communicator::obstacle(Operation operation) const {
+    if (lone_ranks_) {
+        return LoneRanks::may_relay(operation) ? lone_ranks_->obstacle : Reason::one_rank_per_node;
+    }
+    return obstacle_ == Reason::none && is_with_neighbors(operation) && !all_have_neighbors_
+               ? Reason::no_neighbors
+               : obstacle_;
 }
 
 void Communicator::prepare(MPI_Comm comm, const World& world) {
-    if (obstacle_ != Reason::not_prepared) { return; }
+    Reason& obstacle = lone_ranks_ ? lone_ranks_->obstacle : obstacle_;
+    if (obstacle != Reason::not_prepared) { return; }
     const ErrorsReturn errors_return(comm);
     FoundInner found;
     if (!world.threads_at_once) { found = find_shared_inner(members_); }
-    obstacle_ = Reason::no_resources; // on a rank where one of the steps with others fails
+    obstacle = Reason::no_resources; // on a rank where one of the steps with others fails
     const Agreed agreed = agree(comm, found.number, all_have_neighbors_);
     all_have_neighbors_ = agreed.all_have_neighbors;
     if (agreed.all_have_inner) {
@@ -216,7 +243,7 @@ void Communicator::prepare(MPI_Comm comm, const World& world) {
     }
     topology_.reset();
     members_ = {};
-    if (inner_ != nullptr) { obstacle_ = Reason::none; }
+    if (inner_ != nullptr) { obstacle = Reason::none; }
 }
 
 const Neighbors& Communicator::neighbors(MPI_Comm comm, Operation operation) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/communicators/lone_ranks.hpp"
 #include "runtime/communicators/neighbors.hpp"
 #include "runtime/communicators/nonblocking_context.hpp"
 #include "runtime/communicators/selection.hpp"
@@ -51,17 +52,21 @@ class Communicator {
     // The steps of of(). All throw MpiError.
     /// Returns an obstacle that every rank sees by itself. Local.
     Reason look(MPI_Comm comm, const World& world);
-    /// After look() has found no obstacle. Collective over `comm`, the first time.
+    /// After look() has found no obstacle, or relays(). Collective over `comm`, the first time.
     void prepare(MPI_Comm comm, const World& world);
+    /// After look() has found one rank on each node: whether this blocking exchange, of which
+    /// Selection::select() says what `uniform_bytes` are, may go by its strategies all the same.
+    /// Where it depends on how many there have been, it counts them. The same on all ranks. Local.
+    bool relays(Operation operation, const Choice& choice, uint64_t uniform_bytes,
+                const World& world);
+    /// Whether any might.
+    bool may_relay(Operation operation, const Choice& choice) const;
     int rank() const { return rank_; } ///< after look()
     int size() const { return size_; }
 
-    /// `operation` matters for operations with neighbours.
-    Reason obstacle(Operation operation) const {
-        return obstacle_ == Reason::none && is_with_neighbors(operation) && !all_have_neighbors_
-                   ? Reason::no_neighbors
-                   : obstacle_;
-    }
+    /// `operation` matters for operations with neighbours, and where there is one rank on each
+    /// node.
+    Reason obstacle(Operation operation) const;
     InnerCommunicator& inner() { return *inner_; } ///< if it is prepared without an obstacle
     bool has_inner() const { return inner_ != nullptr; }
     const std::shared_ptr<InnerCommunicator>& shared_inner() const { return inner_; }
@@ -108,6 +113,7 @@ class Communicator {
     Reason obstacle_alone(MPI_Comm comm, const World& world);
 
     Reason obstacle_ = Reason::not_prepared;
+    std::optional<LoneRanks> lone_ranks_; ///< if there is one on each node
     int rank_ = 0;
     int size_ = 0;                     ///< 0: not looked at
     std::optional<Topology> topology_; ///< until it is prepared

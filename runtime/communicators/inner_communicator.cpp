@@ -19,7 +19,11 @@ bool communicators_are_left = false;
 std::atomic<int> all_alive{0};
 std::atomic<bool> has_begun_one{false};
 
-/// For each CallMemory.
+/// The communicator of MPI_COMM_WORLD is made before there is one.
+Progress* progress_of_library() { return library == nullptr ? nullptr : &library->progress; }
+
+} // namespace
+
 std::array<Parameters, call_memories> parameters_of(const World& world, const Topology& topology) {
     Parameters host = world.options.parameters;
     host.arena_bytes = std::max(host.arena_bytes, smallest_arena(topology));
@@ -33,11 +37,6 @@ std::array<Parameters, call_memories> parameters_of(const World& world, const To
     all[2].costs = host.costs.with_devices(false);
     return all;
 }
-
-/// The communicator of MPI_COMM_WORLD is made before there is one.
-Progress* progress_of_library() { return library == nullptr ? nullptr : &library->progress; }
-
-} // namespace
 
 MPI_Comm InnerCommunicator::create_private(MPI_Comm comm) {
     MPI_Group group = MPI_GROUP_NULL;

@@ -15,6 +15,10 @@
 
 namespace nodeaware {
 
+/// What strategies may depend on where such ranks exchange, for each CallMemory: the settings, and
+/// what follows from them for these nodes.
+std::array<Parameters, call_memories> parameters_of(const World& world, const Topology& topology);
+
 /// Ranks that can run rerouted operations together: they know where each of them is, have a private
 /// communicator for the library's messages, and share an arena on each node.
 ///

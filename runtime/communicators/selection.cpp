@@ -38,6 +38,11 @@ bool way_relays(size_t way) {
     return ways()[way].strategy != nullptr && ways()[way].strategy->relays();
 }
 
+/// Else there is one rank on each node: what does not relay sends the messages that MPI would.
+bool may_gather(const InnerCommunicator& inner) {
+    return inner.topology().most_ranks_on_a_node() > 1;
+}
+
 /// Forms of one strategy; and the others, which often come to the same plan.
 std::vector<int> kinds_of_ways() {
     std::vector<int> kinds;
@@ -51,7 +56,7 @@ std::vector<int> kinds_of_ways() {
 /// messages where it finds nothing to gather, and for reductions.
 size_t initial_candidate(const InnerCommunicator& inner, Operation operation,
                          uint64_t uniform_bytes, CallMemory memory) {
-    if (operation == Operation::allreduce) { return native_candidate; }
+    if (operation == Operation::allreduce || !may_gather(inner)) { return native_candidate; }
     const bool gathers = uniform_bytes == 0 || gathering_pays(inner.topology(), uniform_bytes,
                                                               inner.parameters(memory).costs);
     return gathers ? model_candidate : native_candidate;
@@ -63,6 +68,17 @@ void predict_without_schedule(const InnerCommunicator& inner, uint64_t uniform_b
                               const Candidates& candidates, tuning::Learner& learner) {
     if (learner.best() != native_candidate || uniform_bytes == 0) { return; }
     learner.set_predictions(uniform_predictions(inner, uniform_bytes, candidates));
+}
+
+/// The same of a rank that is all of its node, and so knows all that its node has to do.
+void predict_alone(const InnerCommunicator& inner, const Exchange& exchange,
+                   const Candidates& candidates, tuning::Learner& learner) {
+    if (may_gather(inner) || learner.best() != native_candidate) { return; }
+    const Topology& topology = inner.topology();
+    const RankTraffic* const own[] = {&exchange.traffic};
+    const NodeTraffic traffic =
+        gather_traffic(topology, topology.node_of(inner.rank()), own, exchange.sharing);
+    learner.set_predictions(Agreement::predictions(traffic, candidates));
 }
 
 /// Bytes that the node of this rank has for another one, if its other ranks have as much;
@@ -177,7 +193,9 @@ void Selection::set_candidates(InnerCommunicator& inner, uint64_t bundle, Calls&
     calls.candidates.resize(ways().size());
     for (size_t i = 0; i < ways().size(); ++i) {
         const Way& way = ways()[i];
-        Agreement::CandidateWay now{way.strategy, &inner.parameters(memory), true};
+        const bool is_native = way.strategy == nullptr;
+        Agreement::CandidateWay now{way.strategy, &inner.parameters(memory),
+                                    is_native || may_gather(inner)};
         if (way_relays(i)) {
             const bool takes_fewest = way.has_fewest_messages && is_free;
             now.parameters =
@@ -219,6 +237,7 @@ double Selection::agree(InnerCommunicator& inner, const Exchange& exchange, uint
     const Operation operation = exchange.operation;
     tuning::Learner& learner = calls.learner;
     const double before = learner.cost_of_learning();
+    if (uniform_bytes == 0) { predict_alone(inner, exchange, calls.candidates, learner); }
     std::vector<double> numbers = learner.report();
     numbers.push_back(static_cast<double>(bundle_bytes(inner, exchange, uniform_bytes)));
     numbers.push_back(static_cast<double>(calls.seen));

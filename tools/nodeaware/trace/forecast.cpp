@@ -1,5 +1,6 @@
 #include "tools/nodeaware/trace/forecast.hpp"
 
+#include "strategies/relay.hpp"
 #include "tools/nodeaware/trace/exchanges.hpp"
 #include "tools/nodeaware/trace/traffic.hpp"
 
@@ -7,6 +8,22 @@
 #include <cmath>
 
 namespace nodeaware::tool {
+
+namespace {
+
+/// With one rank on each node only blocking exchanges of all with all are, where nodes relay and
+/// MPI does not.
+bool may_be_rerouted(const TracedExchange& exchange, const TraceTraffic& traffic,
+                     const Strategy& strategy) {
+    if (!traffic.has_one_rank_per_node()) { return true; }
+    if (!strategy.relays()) { return false; }
+    const std::string function = exchange.function();
+    if (!function.starts_with("MPI_Alltoall") || exchange.is_nonblocking()) { return false; }
+    const bool is_uniform = function == "MPI_Alltoall" || function == "MPI_Alltoall_c";
+    return !is_uniform || !mpi_relays(traffic.ranks(), traffic.largest_message());
+}
+
+} // namespace
 
 TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
                           const Parameters& parameters) {
@@ -31,12 +48,17 @@ TraceForecast forecast_of(const Trace& trace, const std::vector<int>& nodes,
         calls += often;
         result.measured += part * exchange.seconds();
         result.has_nonblocking = result.has_nonblocking || exchange.is_nonblocking();
-        result.native += often * traffic.predicted(nullptr, parameters);
+        const double native = traffic.predicted(nullptr, parameters);
+        result.native += often * native;
         for (size_t i = 0; i < strategies().size(); ++i) {
-            const double seconds =
-                exchange.is_nonblocking()
-                    ? traffic.predicted_in_containers(containers::Kind::nonblocking, parameters)
-                    : traffic.predicted(&strategies()[i], parameters);
+            const Strategy& strategy = strategies()[i];
+            double seconds = native;
+            if (may_be_rerouted(exchange, traffic, strategy)) {
+                seconds =
+                    exchange.is_nonblocking()
+                        ? traffic.predicted_in_containers(containers::Kind::nonblocking, parameters)
+                        : traffic.predicted(&strategy, parameters);
+            }
             result.strategies[i].seconds += often * seconds;
         }
     }

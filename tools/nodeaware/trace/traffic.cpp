@@ -17,6 +17,16 @@ void TraceTraffic::add(int from, int to, uint64_t bytes, bool is_shared) {
     crosses_nodes_ = crosses_nodes_ || topology_.node_of(from) != topology_.node_of(to);
 }
 
+uint64_t TraceTraffic::largest_message() const {
+    uint64_t largest = 0;
+    for (const RankTraffic& list : lists_) {
+        for (const Outgoing& message : list.outgoing) {
+            largest = std::max(largest, message.bytes);
+        }
+    }
+    return largest;
+}
+
 void TraceTraffic::gather() {
     for (int node = 0; node < topology_.nodes(); ++node) {
         std::vector<const RankTraffic*> lists;

@@ -19,6 +19,8 @@ class TraceTraffic {
     int ranks() const { return topology_.ranks(); }
     /// `is_shared`: the rank sends the same to others.
     void add(int from, int to, uint64_t bytes, bool is_shared);
+    uint64_t largest_message() const; ///< bytes
+    bool has_one_rank_per_node() const { return topology_.most_ranks_on_a_node() < 2; }
     bool crosses_nodes() const { return topology_.nodes() > 1 && crosses_nodes_; }
     /// All has been added.
     void gather();

@@ -76,10 +76,14 @@ bool is_too_short(const Trace& trace, const TraceAnalysis& analysis) {
 }
 
 /// Also where nothing can be said of them.
+bool exchanges_may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
+    return analysis.collective_between_nodes.messages > 0 &&
+           (forecast.calls == 0 || best_gain(forecast) >= little_gain);
+}
+
 bool may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
-    const bool has_exchanges = analysis.collective_between_nodes.messages > 0;
     const bool has_messages = analysis.messages_between_nodes.messages > 0;
-    return (has_exchanges && (forecast.calls == 0 || best_gain(forecast) >= little_gain)) ||
+    return exchanges_may_gain(analysis, forecast) ||
            (has_messages && best_gain(forecast.messages) >= little_gain);
 }
 
@@ -87,7 +91,7 @@ bool may_gain(const TraceAnalysis& analysis, const TraceForecast& forecast) {
 std::string why_no_gain(const Trace& trace, const TraceAnalysis& analysis,
                         const TraceForecast& forecast) {
     if (analysis.nodes < 2) { return "all ranks are on one node"; }
-    if (analysis.most_ranks_on_a_node < 2) {
+    if (analysis.most_ranks_on_a_node < 2 && !exchanges_may_gain(analysis, forecast)) {
         return "there is one rank on each node, so there is nothing to gather";
     }
     if (analysis.between_nodes().messages == 0) {
