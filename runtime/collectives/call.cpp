@@ -147,7 +147,10 @@ Reason Call::attempt(int* result, Selected& selected) {
     if (communicator == nullptr) { return Reason::none; }
     const Reason obstacle = communicator->look(comm_, library->world);
     const bool only_relays = communicator->may_relay(record_.operation, choice);
-    if (obstacle != Reason::none && !only_relays) { return obstacle; }
+    if (obstacle != Reason::none && !only_relays) {
+        const bool is_scarce = communicator->obstacle(record_.operation) == Reason::no_resources;
+        return is_scarce ? Reason::no_resources : obstacle;
+    }
     Exchange first;
     const bool is_prepared = communicator->has_inner();
     Exchange& exchange = is_prepared ? communicator->inner().exchange() : first;

@@ -199,7 +199,8 @@ Reason Communicator::obstacle_alone(MPI_Comm comm, const World& world) {
 }
 
 bool Communicator::may_relay(Operation operation, const Choice& choice) const {
-    return lone_ranks_ && LoneRanks::may_relay(operation, choice);
+    return lone_ranks_ && lone_ranks_->obstacle != Reason::no_resources &&
+           LoneRanks::may_relay(operation, choice);
 }
 
 bool Communicator::relays(Operation operation, const Choice& choice, uint64_t uniform_bytes,
@@ -207,8 +208,8 @@ bool Communicator::relays(Operation operation, const Choice& choice, uint64_t un
     if (!may_relay(operation, choice)) { return false; }
     if (choice.kind == Choice::Kind::fixed) { return true; }
     if (uniform_bytes > 0 && mpi_relays(size_, uniform_bytes)) { return false; }
-    const bool is_prepared = lone_ranks_->obstacle != Reason::not_prepared;
-    return is_prepared || lone_ranks_->want(uniform_bytes, *topology_, world);
+    const Topology& topology = has_inner() ? inner_->topology() : *topology_;
+    return lone_ranks_->want(uniform_bytes, topology, world);
 }
 
 Reason Communicator::obstacle(Operation operation) const {

@@ -46,7 +46,7 @@ bool LoneRanks::may_relay(Operation operation, const Choice& choice) {
 
 /// Nothing is computed for communicators of few exchanges.
 bool LoneRanks::want(uint64_t uniform_bytes, const Topology& topology, const World& world) {
-    if (++exchanges_ < few_exchanges) { return false; }
+    if (obstacle == Reason::not_prepared && ++exchanges_ < few_exchanges) { return false; }
     if (!largest_) { largest_ = largest_relayed(topology, world); }
     return *largest_ > 0 && uniform_bytes < 2 * *largest_;
 }

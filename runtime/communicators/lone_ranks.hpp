@@ -23,8 +23,8 @@ class LoneRanks {
     static bool may_relay(Operation operation);
     static bool may_relay(Operation operation, const Choice& choice);
 
-    /// Another exchange by `auto`, as of Communicator::relays(), before anything is prepared:
-    /// whether now it should be. The same on all ranks.
+    /// Another exchange by `auto`, as of Communicator::relays(): whether it may be relayed, though
+    /// that has to be prepared. The same on all ranks.
     bool want(uint64_t uniform_bytes, const Topology& topology, const World& world);
 
     /// That these exchanges have; others have that there is one rank on each node.
