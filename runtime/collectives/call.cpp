@@ -160,8 +160,7 @@ Reason Call::attempt(int* result, Selected& selected) {
     const Reason reason =
         look_alone(comm_, *communicator, arguments_, Form::blocking, exchange, uniform_bytes);
     if (reason != Reason::none) { return reason; }
-    if (only_relays &&
-        !communicator->relays(record_.operation, choice, uniform_bytes, library->world)) {
+    if (only_relays && !communicator->relays(choice, uniform_bytes, library->world)) {
         return obstacle;
     }
     if (exchange.in_place) { stage_outgoing(exchange, self_communicator()); }

@@ -203,9 +203,7 @@ bool Communicator::may_relay(Operation operation, const Choice& choice) const {
            LoneRanks::may_relay(operation, choice);
 }
 
-bool Communicator::relays(Operation operation, const Choice& choice, uint64_t uniform_bytes,
-                          const World& world) {
-    if (!may_relay(operation, choice)) { return false; }
+bool Communicator::relays(const Choice& choice, uint64_t uniform_bytes, const World& world) {
     if (choice.kind == Choice::Kind::fixed) { return true; }
     if (uniform_bytes > 0 && mpi_relays(size_, uniform_bytes)) { return false; }
     const Topology& topology = has_inner() ? inner_->topology() : *topology_;

@@ -54,13 +54,12 @@ class Communicator {
     Reason look(MPI_Comm comm, const World& world);
     /// After look() has found no obstacle, or relays(). Collective over `comm`, the first time.
     void prepare(MPI_Comm comm, const World& world);
-    /// After look() has found one rank on each node: whether this blocking exchange, of which
-    /// Selection::select() says what `uniform_bytes` are, may go by its strategies all the same.
-    /// Where it depends on how many there have been, it counts them. The same on all ranks. Local.
-    bool relays(Operation operation, const Choice& choice, uint64_t uniform_bytes,
-                const World& world);
-    /// Whether any might.
+    /// After look() has found one rank on each node: whether blocking exchanges may be relayed all
+    /// the same. The same on all ranks. Local.
     bool may_relay(Operation operation, const Choice& choice) const;
+    /// Then, whether this one may be; Selection::select() says what `uniform_bytes` are. Where it
+    /// depends on how many there have been, it counts them. The same on all ranks. Local.
+    bool relays(const Choice& choice, uint64_t uniform_bytes, const World& world);
     int rank() const { return rank_; } ///< after look()
     int size() const { return size_; }
 
