@@ -18,7 +18,12 @@ constinit std::atomic<const abi::Core*> running_core{nullptr};
 constinit std::atomic<bool> was_started{false};
 constinit thread_local ThreadState thread;
 
-enum class Flavor { open_mpi, mpich, unknown };
+enum class Flavor {
+    open_mpi,
+    mpich,
+    unknown,
+    none ///< older than MPI 3, or what programs of one process have in place of MPI
+};
 
 Flavor flavor_of(const char* version) {
     if (std::strncmp(version, "Open MPI", 8) == 0) { return Flavor::open_mpi; }
@@ -34,8 +39,18 @@ Flavor flavor() {
     int length = 0;
     const auto get_version =
         reinterpret_cast<int (*)(char*, int*)>(next_symbol("MPI_Get_library_version"));
-    return get_version == nullptr || get_version(version, &length) != 0 ? Flavor::unknown
-                                                                        : flavor_of(version);
+    if (get_version == nullptr) { return Flavor::none; }
+    return get_version(version, &length) != 0 ? Flavor::unknown : flavor_of(version);
+}
+
+/// MPI 5.0, chapter 20: handles and constants that no core knows, whichever MPI has them. MPIs that
+/// do not have that interface say so.
+bool has_standard_interface() {
+    int major = -1;
+    int minor = -1;
+    const auto get_version =
+        reinterpret_cast<int (*)(int*, int*)>(next_symbol("MPI_Abi_get_version"));
+    return get_version != nullptr && get_version(&major, &minor) == 0 && major > 0;
 }
 
 /// There is no rank to ask for without a core, so ask the launcher. nullptr: it does not say.
@@ -271,7 +286,12 @@ void start_core() {
     // Once: a Fortran MPI_Init that is implemented with the C one comes here twice.
     if (thread.depth > 0 || was_started.exchange(true)) { return; }
     const Inside inside;
+    if (has_standard_interface()) {
+        complain("no support for this MPI", "its binary interface is the standard one, libmpi_abi");
+        return;
+    }
     const Flavor mpi = flavor();
+    if (mpi == Flavor::none) { return; }
     if (mpi == Flavor::unknown) {
         complain("no support for this MPI", "neither Open MPI nor a relative of MPICH");
         return;

@@ -210,6 +210,7 @@ void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define FORTRAN_SYMBOL(symbol, binding, count, texts, ...)                                         \
     EXPORTED void symbol(P##count Fint* error T##texts) {                                          \
         static constinit Next<void(P##count Fint * error T##texts)> next(#symbol);                 \
+        if (next.is_of_stand_in()) { return next.get()(A##count error L##texts); }                 \
         const CalledFromFortran from(__builtin_return_address(0));                                 \
         Fint own_error = no_mpi;                                                                   \
         void* const arguments[] = {A##count & own_error};                                          \
@@ -223,12 +224,20 @@ void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define FORTRAN_ALIAS(symbol, name, count, texts)                                                  \
     EXPORTED void symbol(P##count Fint* error T##texts) __attribute__((alias(#name "_")));
 
+/// The bare name is what compilers for POWER make of it. Elsewhere it is not Fortran's but
+/// anybody's: libraries of C have an mpi_allreduce or mpi_init of their own, and would get ours.
+#ifdef __powerpc__
+#define FORTRAN_BARE_ALIAS(name, count, texts) FORTRAN_ALIAS(name, name, count, texts)
+#else
+#define FORTRAN_BARE_ALIAS(name, count, texts)
+#endif
+
 /// Wraps a function in all spellings of its name, under Open MPI's internal name, by which most
 /// functions of mpi_f08 come to it, and under the name that those of mpi_f08 have themselves, which
 /// with MPICH reach no other.
 #define FORTRAN_FUNCTION(name, NAME, count, texts, ...)                                            \
     FORTRAN_SYMBOL(name##_, mpif, count, texts, __VA_ARGS__)                                       \
-    FORTRAN_ALIAS(name, name, count, texts)                                                        \
+    FORTRAN_BARE_ALIAS(name, count, texts)                                                         \
     FORTRAN_ALIAS(name##__, name, count, texts)                                                    \
     FORTRAN_ALIAS(NAME, name, count, texts)                                                        \
     FORTRAN_ALIAS(o##name##_f, name, count, texts)                                                 \

@@ -8,8 +8,16 @@ namespace nodeaware::interpose {
 
 /// The definition of `name` that comes after this library in the search order; for MPI_X, PMPI_X if
 /// there is none. nullptr if there is no such function. Never one of this library's own, which has
-/// both names: the order is followed from here on, and beyond it only libraries of MPI are asked.
+/// both names: the order is followed from here on, and beyond it libraries of MPI are asked, then
+/// all others but this one.
 void* next_symbol(const char* name);
+
+struct Found {
+    void* symbol = nullptr;
+    bool is_of_stand_in = false; ///< of a library that is none of MPI and was loaded for others
+};
+/// The same, and whose it is.
+Found find_next(const char* name);
 
 /// A function further down, found at its first use.
 template <class Function> class Next {
@@ -17,12 +25,19 @@ template <class Function> class Next {
     explicit constexpr Next(const char* name) : name_(name) {}
 
     Function* get() {
-        auto* function = function_.load(std::memory_order_relaxed);
+        auto* function = function_.load(std::memory_order_acquire);
         if (function == nullptr) {
-            function = reinterpret_cast<Function*>(next_symbol(name_));
-            function_.store(function, std::memory_order_relaxed);
+            const Found found = find_next(name_);
+            function = reinterpret_cast<Function*>(found.symbol);
+            is_of_stand_in_.store(found.is_of_stand_in, std::memory_order_relaxed);
+            function_.store(function, std::memory_order_release);
         }
         return function;
+    }
+
+    /// Nothing that calls it has to do with MPI.
+    bool is_of_stand_in() {
+        return get() != nullptr && is_of_stand_in_.load(std::memory_order_relaxed);
     }
 
     /// The same, or nullptr before its first use.
@@ -31,6 +46,7 @@ template <class Function> class Next {
   private:
     const char* name_;
     std::atomic<Function*> function_{nullptr};
+    std::atomic<bool> is_of_stand_in_{false};
 };
 
 /// Returned when a wrapper is called and there is no MPI to pass the call to: MPI_ERR_OTHER of all

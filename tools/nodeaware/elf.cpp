@@ -192,6 +192,26 @@ std::vector<std::string> needed_versions(const Image& image, const ElfW(Ehdr) & 
     return names;
 }
 
+/// Whether a program or one of its libraries needs a library that is wanted, of this name and to be
+/// looked for in these folders.
+template <class Wanted> bool find_needed(const fs::path& program, Wanted is_wanted) {
+    std::deque<fs::path> to_read = {program};
+    std::set<std::string> seen;
+    while (!to_read.empty()) {
+        const auto section = read_dynamic_section(to_read.front());
+        to_read.pop_front();
+        if (!section) { continue; }
+        for (const std::string& name : section->needed) {
+            if (is_wanted(name, section->search_path)) { return true; }
+            if (!seen.insert(name).second) { continue; }
+            if (const auto library = find_library(name, section->search_path)) {
+                to_read.push_back(*library);
+            }
+        }
+    }
+    return false;
+}
+
 } // namespace
 
 const char* name_of(MpiFlavor flavor) { return flavor == MpiFlavor::openmpi ? "openmpi" : "mpich"; }
@@ -263,24 +283,19 @@ std::string needed_glibc(const fs::path& file) {
 }
 
 std::optional<NeededMpi> needed_mpi(const fs::path& program) {
-    std::deque<fs::path> to_read = {program};
-    std::set<std::string> seen;
-    while (!to_read.empty()) {
-        const auto section = read_dynamic_section(to_read.front());
-        to_read.pop_front();
-        if (!section) { continue; }
-        for (const std::string& name : section->needed) {
-            if (const auto flavor = flavor_of_library(name, section->search_path)) {
-                return NeededMpi{*flavor,
-                                 find_library(name, section->search_path).value_or(fs::path())};
-            }
-            if (!seen.insert(name).second) { continue; }
-            if (const auto library = find_library(name, section->search_path)) {
-                to_read.push_back(*library);
-            }
-        }
-    }
-    return std::nullopt;
+    std::optional<NeededMpi> mpi;
+    find_needed(program, [&](const std::string& name, const std::vector<std::string>& path) {
+        const auto flavor = flavor_of_library(name, path);
+        if (flavor) { mpi = NeededMpi{*flavor, find_library(name, path).value_or(fs::path())}; }
+        return mpi.has_value();
+    });
+    return mpi;
+}
+
+bool needs_standard_mpi(const fs::path& program) {
+    return find_needed(program, [](const std::string& name, const std::vector<std::string>&) {
+        return name.starts_with("libmpi_abi.so");
+    });
 }
 
 std::optional<MpiFlavor> mpi_of(const fs::path& program) {

@@ -43,4 +43,8 @@ struct NeededMpi {
 std::optional<NeededMpi> needed_mpi(const std::filesystem::path& program);
 std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);
 
+/// Whether it needs MPI by the standard's own binary interface (MPI 5.0, chapter 20), whichever MPI
+/// that is.
+bool needs_standard_mpi(const std::filesystem::path& program);
+
 } // namespace nodeaware::tool

@@ -66,6 +66,11 @@ std::optional<MpiFlavor> flavor_of(const LaunchedProgram& program, const std::st
                                  "only starts the MPI program, say which MPI that needs: --mpi "
                                  "openmpi or --mpi mpich.");
     }
+    if (needs_standard_mpi(file)) {
+        throw LaunchError(word +
+                          " needs libmpi_abi.so, MPI's standard binary interface, which the "
+                          "library does not know\nBuild it with mpicc instead of mpicc_abi.");
+    }
     return mpi_of(file);
 }
 

@@ -40,7 +40,8 @@ Kind kind_of(const fs::path& file) {
         return of.substr(EI_CLASS, 2) + of.substr(std::min<size_t>(EI_NIDENT + 2, of.size()));
     };
     if (processor(bytes) != processor(own)) { return Kind::foreign; }
-    return is_statically_linked(file) ? Kind::linked_statically : Kind::linked_dynamically;
+    if (is_statically_linked(file)) { return Kind::linked_statically; }
+    return needs_standard_mpi(file) ? Kind::of_standard_mpi : Kind::linked_dynamically;
 }
 
 bool has_privileges(const fs::path& file) {

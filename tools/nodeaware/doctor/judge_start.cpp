@@ -94,6 +94,10 @@ Line judge_program(const ProgramFacts& program) {
     case Kind::linked_statically:
         return wrong("is statically linked, which leaves nothing to preload",
                      "Link it with the shared libraries of MPI and of C.");
+    case Kind::of_standard_mpi:
+        return wrong("needs libmpi_abi.so, MPI's standard binary interface, which the library does "
+                     "not know",
+                     "Build it with mpicc instead of mpicc_abi.");
     default: break;
     }
     if (program.has_privileges) {
