@@ -210,7 +210,8 @@ void offer_to_core(const abi::Core& core, bool (*abi::Core::*hook)(int*, Paramet
 #define FORTRAN_SYMBOL(symbol, binding, count, texts, ...)                                         \
     EXPORTED void symbol(P##count Fint* error T##texts) {                                          \
         static constinit Next<void(P##count Fint * error T##texts)> next(#symbol);                 \
-        if (next.is_of_stand_in()) { return next.get()(A##count error L##texts); }                 \
+        auto* const stand_in = next.stand_in(__builtin_return_address(0));                         \
+        if (stand_in != nullptr) { return stand_in(A##count error L##texts); }                     \
         const CalledFromFortran from(__builtin_return_address(0));                                 \
         Fint own_error = no_mpi;                                                                   \
         void* const arguments[] = {A##count & own_error};                                          \

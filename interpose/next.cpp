@@ -10,14 +10,19 @@ namespace nodeaware::interpose {
 
 namespace {
 
-bool is_mpi(const char* path) {
+enum class Library { mpi, mpi_fortran, other };
+
+Library kind_of(const char* path) {
     const char* slash = std::strrchr(path, '/');
     const char* name = slash == nullptr ? path : slash + 1;
-    for (const char* prefix : {"libmpi.so", "libmpich.so", "libmpi_mpifh.so", "libmpi_usempif08.so",
-                               "libmpichfort.so", "libmpifort.so"}) {
-        if (std::strncmp(name, prefix, std::strlen(prefix)) == 0) { return true; }
-    }
-    return false;
+    const auto has = [&](const char* prefix) {
+        return std::strncmp(name, prefix, std::strlen(prefix)) == 0;
+    };
+    if (has("libmpi.so") || has("libmpich.so")) { return Library::mpi; }
+    return has("libmpi_mpifh.so") || has("libmpi_usempif08.so") || has("libmpichfort.so") ||
+                   has("libmpifort.so")
+               ? Library::mpi_fortran
+               : Library::other;
 }
 
 bool is_own(const void* symbol) {
@@ -37,11 +42,13 @@ struct Search {
 
 /// Libraries that were loaded with RTLD_LOCAL (Python extensions do that) are outside the search
 /// order: find MPI among what is loaded, and open it up, for the core refers to its symbols too.
-/// Anything else that has such a function stands in for MPI in a program without.
+/// Not that for Fortran, of which the core needs nothing: a stand-in that is loaded later would
+/// find it in its way. Anything else that has such a function is for programs without MPI.
 int look_into(dl_phdr_info* object, size_t /*size*/, void* data) {
     auto& wanted = *static_cast<Search*>(data);
-    if (*object->dlpi_name == '\0' || is_mpi(object->dlpi_name) != wanted.is_of_mpi) { return 0; }
-    const int scope = wanted.is_of_mpi ? RTLD_GLOBAL : RTLD_LOCAL;
+    const Library kind = kind_of(object->dlpi_name);
+    if (*object->dlpi_name == '\0' || (kind != Library::other) != wanted.is_of_mpi) { return 0; }
+    const int scope = kind == Library::mpi ? RTLD_GLOBAL : RTLD_LOCAL;
     void* const library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD | scope);
     if (library == nullptr) { return 0; }
     void* const symbol = dlsym(library, wanted.name);
@@ -53,26 +60,37 @@ int look_into(dl_phdr_info* object, size_t /*size*/, void* data) {
     return 1;
 }
 
-Found find(const char* name) {
-    if (void* const symbol = dlsym(RTLD_NEXT, name)) { return {symbol, false}; }
-    for (const bool is_of_mpi : {true, false}) {
-        Search search{name, is_of_mpi, nullptr};
-        dl_iterate_phdr(look_into, &search);
-        if (search.symbol != nullptr) { return {search.symbol, !is_of_mpi}; }
-    }
-    return {};
+void* find_local(const char* name, bool is_of_mpi) {
+    Search search{name, is_of_mpi, nullptr};
+    dl_iterate_phdr(look_into, &search);
+    return search.symbol;
+}
+
+void* find(const char* name) {
+    if (void* const symbol = dlsym(RTLD_NEXT, name)) { return symbol; }
+    if (void* const symbol = find_local(name, true)) { return symbol; }
+    return find_local(name, false);
 }
 
 } // namespace
 
-Found find_next(const char* name) {
-    const Found found = find(name);
-    if (found.symbol != nullptr || std::strncmp(name, "MPI_", 4) != 0) { return found; }
+void* variable_of_mpi(const char* name) {
+    if (void* const variable = dlsym(RTLD_DEFAULT, name)) { return variable; }
+    return find_local(name, true);
+}
+
+bool is_of_stand_in(const void* symbol) {
+    Dl_info library;
+    return symbol != nullptr && !is_own(symbol) && dladdr(symbol, &library) != 0 &&
+           kind_of(library.dli_fname) == Library::other;
+}
+
+void* next_symbol(const char* name) {
+    if (void* const symbol = find(name)) { return symbol; }
+    if (std::strncmp(name, "MPI_", 4) != 0) { return nullptr; }
     char profiling_name[128];
     std::snprintf(profiling_name, sizeof profiling_name, "P%s", name);
     return find(profiling_name);
 }
-
-void* next_symbol(const char* name) { return find_next(name).symbol; }
 
 } // namespace nodeaware::interpose

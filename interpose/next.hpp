@@ -12,12 +12,17 @@ namespace nodeaware::interpose {
 /// all others but this one.
 void* next_symbol(const char* name);
 
-struct Found {
-    void* symbol = nullptr;
-    bool is_of_stand_in = false; ///< of a library that is none of MPI and was loaded for others
-};
-/// The same, and whose it is.
-Found find_next(const char* name);
+/// The variable of this name that the program uses, or else that of MPI; nullptr: there is none.
+void* variable_of_mpi(const char* name);
+
+/// Of a library that is neither one of MPI nor this one.
+bool is_of_stand_in(const void* symbol);
+
+/// Where a library that was loaded by itself, as those of Python are, brings along what stands in
+/// for MPI (sequential MUMPS does), its calls are for that, whether or not the process has MPI,
+/// too: the function of this name that the library of `caller` finds there; nullptr: it has no
+/// such.
+void* stand_in(const char* name, const void* caller);
 
 /// A function further down, found at its first use.
 template <class Function> class Next {
@@ -25,19 +30,17 @@ template <class Function> class Next {
     explicit constexpr Next(const char* name) : name_(name) {}
 
     Function* get() {
-        auto* function = function_.load(std::memory_order_acquire);
+        auto* function = function_.load(std::memory_order_relaxed);
         if (function == nullptr) {
-            const Found found = find_next(name_);
-            function = reinterpret_cast<Function*>(found.symbol);
-            is_of_stand_in_.store(found.is_of_stand_in, std::memory_order_relaxed);
-            function_.store(function, std::memory_order_release);
+            function = reinterpret_cast<Function*>(next_symbol(name_));
+            function_.store(function, std::memory_order_relaxed);
         }
         return function;
     }
 
-    /// Nothing that calls it has to do with MPI.
-    bool is_of_stand_in() {
-        return get() != nullptr && is_of_stand_in_.load(std::memory_order_relaxed);
+    /// What calls from there are for, if that is not MPI.
+    Function* stand_in(const void* caller) {
+        return reinterpret_cast<Function*>(interpose::stand_in(name_, caller));
     }
 
     /// The same, or nullptr before its first use.
@@ -46,7 +49,6 @@ template <class Function> class Next {
   private:
     const char* name_;
     std::atomic<Function*> function_{nullptr};
-    std::atomic<bool> is_of_stand_in_{false};
 };
 
 /// Returned when a wrapper is called and there is no MPI to pass the call to: MPI_ERR_OTHER of all

@@ -1,13 +1,9 @@
 #include "tests/mpi/conformance/exchanges.hpp"
 
+#include "tests/mpi/persistent.hpp"
+
 #include <algorithm>
 #include <numeric>
-
-#if defined(OPEN_MPI)
-#if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
-#endif
 
 namespace nodeaware::conformance {
 
@@ -27,12 +23,10 @@ namespace {
     };
 NAMES(Blocking, MPI_All, MPI_Neighbor, )
 NAMES(Nonblocking, MPI_Iall, MPI_Ineighbor, )
-#if MPI_VERSION >= 4
-NAMES(Persistent, MPI_All, MPI_Neighbor, _init)
-#define NODEAWARE_TEST_PERSISTENT
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#ifdef NODEAWARE_TEST_PERSISTENT_IS_EXTENSION
 NAMES(Persistent, MPIX_All, MPIX_Neighbor, _init)
-#define NODEAWARE_TEST_PERSISTENT
+#elif defined(NODEAWARE_TEST_PERSISTENT)
+NAMES(Persistent, MPI_All, MPI_Neighbor, _init)
 #endif
 #ifdef NODEAWARE_MPI_LARGE_COUNTS
 NAMES(LargeBlocking, MPI_All, MPI_Neighbor, _c)

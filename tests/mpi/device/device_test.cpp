@@ -10,6 +10,7 @@
 #include "tests/mpi/device/case.hpp"
 #include "tests/mpi/device/neighbors.hpp"
 #include "tests/mpi/device/several.hpp"
+#include "tests/mpi/persistent.hpp"
 #ifdef NODEAWARE_MPI_LARGE_COUNTS
 #include "tests/mpi/device/large_counts.hpp"
 #endif
@@ -217,12 +218,6 @@ void columns(const Form& form, int rows = 5) {
     require(source.read() == sent, "columns: what is sent has changed");
 }
 
-#ifdef OPEN_MPI
-#define ALLTOALL_INIT MPIX_Alltoall_init
-#else
-#define ALLTOALL_INIT MPI_Alltoall_init
-#endif
-
 /// Between two starts the memory is given back, and its addresses come to be another kind's.
 void persistent() {
     constexpr int each = 3;
@@ -232,8 +227,9 @@ void persistent() {
     const int* const from = source->data();
     MPI_Request request = MPI_REQUEST_NULL;
     call("MPI_Alltoall_init", [&] {
-        return ALLTOALL_INIT(source->data(), each, MPI_INT, target->data(), each, MPI_INT,
-                             MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        return NODEAWARE_TEST_PERSISTENT(Alltoall)(source->data(), each, MPI_INT, target->data(),
+                                                   each, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                                   &request);
     });
     for (int times = 0; times < 3; ++times) {
         source->write(blocks.sent);

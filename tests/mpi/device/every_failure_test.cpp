@@ -5,14 +5,7 @@
 // every_failure_test [left_to_mpi]: that is what becomes of the calls.
 
 #include "tests/mpi/device/case.hpp"
-
-#include <mpi.h>
-#ifdef OPEN_MPI
-#include <mpi-ext.h>
-#define ALLTOALLV_INIT MPIX_Alltoallv_init
-#else
-#define ALLTOALLV_INIT MPI_Alltoallv_init
-#endif
+#include "tests/mpi/persistent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -86,7 +79,7 @@ int run_exchange(const Case& tried, const Blocks& blocks, const Array& source,
         return code != MPI_SUCCESS ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     case Way::persistent: {
-        int code = with(ALLTOALLV_INIT, MPI_INFO_NULL, &request);
+        int code = with(NODEAWARE_TEST_PERSISTENT(Alltoallv), MPI_INFO_NULL, &request);
         if (code != MPI_SUCCESS) { return code; }
         for (int start = 0; start < 2; ++start) {
             const int started = MPI_Start(&request);
