@@ -238,8 +238,11 @@ const int* weights_of(const Ends& ends, bool are_weighted) {
     return ends.weights.empty() ? MPI_WEIGHTS_EMPTY : ends.weights.data();
 }
 
-/// By MPI, which calls the error handler.
-int make(const GraphArguments& graph, const Adjacent& adjacent, MPI_Comm* made) {
+/// By MPI, which calls the error handler. Open MPI 5 copies attributes of the application from what
+/// the graph is made of, and does not in MPI_Dist_graph_create: there it is made of the library's
+/// own communicator, which has none. Throws MpiError.
+int make(const GraphArguments& graph, const Adjacent& adjacent, MPI_Comm inner, MPI_Comm* made) {
+    const MPI_Comm parent = is_open_mpi ? inner : graph.comm;
     const bool are_weighted = graph.weights != MPI_UNWEIGHTED;
     const Ends& sources = adjacent.sources;
     const Ends& destinations = adjacent.destinations;
@@ -247,10 +250,17 @@ int make(const GraphArguments& graph, const Adjacent& adjacent, MPI_Comm* made) 
     const auto ranks_of = [](const Ends& ends) {
         return ends.ranks.empty() ? &no_rank : ends.ranks.data();
     };
-    return mpi.Dist_graph_create_adjacent(
-        graph.comm, sources.count(), ranks_of(sources), weights_of(sources, are_weighted),
+    const int code = mpi.Dist_graph_create_adjacent(
+        parent, sources.count(), ranks_of(sources), weights_of(sources, are_weighted),
         destinations.count(), ranks_of(destinations), weights_of(destinations, are_weighted),
         graph.info, 0, made);
+    if (parent == graph.comm) { return code; }
+    if (code != MPI_SUCCESS) { throw MpiError(code, "MPI_Dist_graph_create_adjacent"); }
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_CALL(Comm_get_errhandler, graph.comm, &handler);
+    MPI_CALL(Comm_set_errhandler, *made, handler);
+    MPI_CALL(Errhandler_free, &handler);
+    return code;
 }
 
 Reason attempt(const GraphArguments& graph, MPI_Comm* made, Outcome& outcome) {
@@ -270,7 +280,7 @@ Reason attempt(const GraphArguments& graph, MPI_Comm* made, Outcome& outcome) {
     if (reason != Reason::none) { return reason; }
     int error = MPI_SUCCESS;
     const Adjacent adjacent = exchange(graph, *pairs, communicator->inner(), error);
-    outcome.code = make(graph, adjacent, made);
+    outcome.code = make(graph, adjacent, communicator->inner().comm(), made);
     if (outcome.code == MPI_SUCCESS && error != MPI_SUCCESS) { outcome = {error, true}; }
     return Reason::none;
 }
