@@ -207,7 +207,7 @@ int exchange(const Sent& sent, const Wanted& wanted, MPI_Comm comm) {
         code = MPI_ERR_NO_MEM;
     } catch (const std::exception& error) { log(LogLevel::warn, "{}", error.what()); }
     if (code == MPI_SUCCESS) { return code; }
-    mpi.Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, code);
+    mpi.Comm_call_errhandler(comm == MPI_COMM_NULL ? raises_errors() : comm, code);
     return code;
 }
 

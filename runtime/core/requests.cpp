@@ -2,6 +2,7 @@
 
 #include "runtime/collectives/nonblocking.hpp"
 #include "runtime/core/guarded.hpp"
+#include "runtime/mpi/errors_return.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/requests/completion.hpp"
 #include "runtime/requests/library.hpp"
@@ -33,7 +34,7 @@ void started(int count, abi::MPI_Request* requests) {
 /// Persistent collectives cannot be cancelled; for MPI they are receives.
 int cancel(abi::MPI_Request* request) {
     if (request != nullptr && library->nonblocking->is_persistent(*native(request))) {
-        mpi.Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        mpi.Comm_call_errhandler(raises_errors(), MPI_ERR_REQUEST);
         return MPI_ERR_REQUEST;
     }
     return library->messages != nullptr ? p2p::cancel(request) : mpi.Cancel(native(request));

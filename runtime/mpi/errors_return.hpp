@@ -14,13 +14,19 @@ class ErrorsReturn {
     ErrorsReturn& operator=(const ErrorsReturn&) = delete;
 
   private:
+    bool has_set_one() const;
+
     MPI_Comm comm_;
     MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
-/// While any lives, errors in completion calls return. MPICH calls the error handler of
-/// MPI_COMM_WORLD for them, whatever communicator the requests belong to; Open MPI calls that of
-/// theirs, so there this does nothing. Threads may have one each.
+/// Whose handler is called for errors that belong to no communicator. MPICH asks from 4.2 on, with
+/// MPI 4.1, MPI_COMM_SELF if that has been given one, else, as before, MPI_COMM_WORLD.
+MPI_Comm raises_errors();
+
+/// While any lives, errors in completion calls return. MPICH calls the handler of raises_errors()
+/// for them, whatever communicator the requests belong to; Open MPI calls that of theirs, so there
+/// this does nothing. Threads may have one each.
 #ifdef OPEN_MPI
 class [[maybe_unused]] CompletionErrorsReturn {};
 #else

@@ -44,6 +44,7 @@
     X(Get_count)                                                                                   \
     X(Get_elements_x)                                                                              \
     X(Get_library_version)                                                                         \
+    X(Get_version)                                                                                 \
     X(Graph_neighbors)                                                                             \
     X(Graph_neighbors_count)                                                                       \
     X(Grequest_complete)                                                                           \

@@ -139,7 +139,7 @@ int begin_both_guarded(const Message& sent, const Message& received, MPI_Request
                             : request == nullptr ? MPI_ERR_ARG
                                                  : check_both(sent, received);
         if (refused == MPI_SUCCESS) { return begin_both(sent, received, request, nullptr); }
-        mpi.Comm_call_errhandler(has_communicator ? sent.comm : MPI_COMM_WORLD, refused);
+        mpi.Comm_call_errhandler(has_communicator ? sent.comm : raises_errors(), refused);
         return refused;
     });
 }

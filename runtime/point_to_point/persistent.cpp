@@ -1,5 +1,6 @@
 #include "runtime/point_to_point/persistent.hpp"
 
+#include "runtime/mpi/errors_return.hpp"
 #include "runtime/point_to_point/transfers.hpp"
 
 namespace nodeaware::persistent {
@@ -30,7 +31,7 @@ int start_one(MessageLayer& layer, MPI_Request* request) {
     }
     PersistentRequest& persistent = found->second;
     if (persistent.active != MPI_REQUEST_NULL) { // of which MPI knows nothing
-        mpi.Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        mpi.Comm_call_errhandler(raises_errors(), MPI_ERR_REQUEST);
         return MPI_ERR_REQUEST;
     }
     const UserMemory& memory = persistent.memory;

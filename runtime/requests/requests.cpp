@@ -178,10 +178,9 @@ int raise(const Requests::Failure& failure, bool several) {
 
 #else
 
-/// MPICH raises errors of completing functions on MPI_COMM_WORLD.
 int raise(const Requests::Failure& failure, bool several) {
     const int code = several ? MPI_ERR_IN_STATUS : failure.code;
-    mpi.Comm_call_errhandler(MPI_COMM_WORLD, code);
+    mpi.Comm_call_errhandler(raises_errors(), code);
     return code;
 }
 

@@ -228,6 +228,12 @@ int mpi_Error_string(int code, char* text, int* length) {
     return MPI_SUCCESS;
 }
 
+int mpi_Get_version(int* version, int* subversion) {
+    *version = 4;
+    *subversion = 0;
+    return MPI_SUCCESS;
+}
+
 int mpi_Get_library_version(char* text, int* length) {
     std::strcpy(text, "Scripted MPI v1.0"); // NOLINT
     *length = static_cast<int>(std::strlen(text));
@@ -318,7 +324,7 @@ void add_types(nodeaware::Mpi& table) {
     ADD(Status_set_cancelled)
     ADD(Status_set_elements_x)
     ADD(Status_set_elements)
-    ADD(Error_class) ADD(Error_string) ADD(Get_library_version) ADD(Query_thread)
+    ADD(Error_class) ADD(Error_string) ADD(Get_library_version) ADD(Get_version) ADD(Query_thread)
 #undef ADD
 }
 
