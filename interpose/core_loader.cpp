@@ -49,7 +49,7 @@ bool has_standard_interface() {
     int major = -1;
     int minor = -1;
     const auto get_version =
-        reinterpret_cast<int (*)(int*, int*)>(next_symbol("MPI_Abi_get_version"));
+        reinterpret_cast<int (*)(int*, int*)>(symbol_of_mpi("MPI_Abi_get_version"));
     return get_version != nullptr && get_version(&major, &minor) == 0 && major > 0;
 }
 

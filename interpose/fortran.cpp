@@ -36,7 +36,7 @@ class FortranVariable {
     void find() {
         if (searched_.load(std::memory_order_acquire)) { return; }
         for (size_t i = 0; i < 4; ++i) {
-            addresses_[i].store(variable_of_mpi(names_[i]), std::memory_order_relaxed);
+            addresses_[i].store(symbol_of_mpi(names_[i]), std::memory_order_relaxed);
         }
         searched_.store(true, std::memory_order_release);
     }

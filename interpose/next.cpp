@@ -18,7 +18,7 @@ Library kind_of(const char* path) {
     const auto has = [&](const char* prefix) {
         return std::strncmp(name, prefix, std::strlen(prefix)) == 0;
     };
-    if (has("libmpi.so") || has("libmpich.so")) { return Library::mpi; }
+    if (has("libmpi.so") || has("libmpich.so") || has("libmpi_abi.so")) { return Library::mpi; }
     return has("libmpi_mpifh.so") || has("libmpi_usempif08.so") || has("libmpichfort.so") ||
                    has("libmpifort.so")
                ? Library::mpi_fortran
@@ -74,8 +74,8 @@ void* find(const char* name) {
 
 } // namespace
 
-void* variable_of_mpi(const char* name) {
-    if (void* const variable = dlsym(RTLD_DEFAULT, name)) { return variable; }
+void* symbol_of_mpi(const char* name) {
+    if (void* const symbol = dlsym(RTLD_DEFAULT, name)) { return symbol; }
     return find_local(name, true);
 }
 

@@ -12,8 +12,9 @@ namespace nodeaware::interpose {
 /// all others but this one.
 void* next_symbol(const char* name);
 
-/// The variable of this name that the program uses, or else that of MPI; nullptr: there is none.
-void* variable_of_mpi(const char* name);
+/// What this library does not have: the variable or function of this name that the program finds,
+/// or else that of MPI; nullptr: there is none.
+void* symbol_of_mpi(const char* name);
 
 /// Of a library that is neither one of MPI nor this one.
 bool is_of_stand_in(const void* symbol);
