@@ -64,6 +64,11 @@ int fake_elements(const MPI_Status* /*status*/, MPI_Datatype /*type*/, MPI_Count
 }
 #ifndef OPEN_MPI
 int fake_get_errhandler(MPI_Comm /*comm*/, MPI_Errhandler* /*handler*/) { return MPI_SUCCESS; }
+int fake_version(int* version, int* subversion) {
+    *version = 4;
+    *subversion = 0;
+    return MPI_SUCCESS;
+}
 int fake_set_errhandler(MPI_Comm /*comm*/, MPI_Errhandler /*handler*/) { return MPI_SUCCESS; }
 int fake_free_errhandler(MPI_Errhandler* /*handler*/) { return MPI_SUCCESS; }
 #endif
@@ -81,6 +86,7 @@ void use_network() {
 #ifndef OPEN_MPI
     mpi.Comm_get_errhandler = fake_get_errhandler;
     mpi.Comm_set_errhandler = fake_set_errhandler;
+    mpi.Get_version = fake_version;
     mpi.Errhandler_free = fake_free_errhandler;
 #endif
 }
