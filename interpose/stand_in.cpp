@@ -19,11 +19,12 @@ __attribute__((constructor)) void look_at_order() {
     is_in_order = dlsym(RTLD_NEXT, "mpi_init_") != nullptr;
 }
 
-/// Code that is loaded, and stays so.
+/// Code that is loaded.
 struct Caller {
     uintptr_t begin = 0;
     uintptr_t end = 0;
-    void* library = nullptr; ///< that brings a stand-in; else nullptr
+    void* library = nullptr; ///< its own, opened so that it stays; of the program: nullptr
+    bool has_stand_in = false;
 
     bool has(uintptr_t address) const { return begin <= address && address < end; }
 };
@@ -52,7 +53,7 @@ int look_into(dl_phdr_info* object, size_t /*size*/, void* data) {
     for (int i = 0; i < object->dlpi_phnum; ++i) {
         const auto& segment = object->dlpi_phdr[i];
         const uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-        const Caller code{begin, begin + segment.p_memsz, nullptr};
+        const Caller code{begin, begin + segment.p_memsz};
         if (segment.p_type != PT_LOAD || !code.has(wanted.address)) { continue; }
         wanted.caller = code;
         wanted.file = object->dlpi_name;
@@ -65,21 +66,30 @@ Caller caller_at(uintptr_t address, const char* name) {
     Search search{address, {}, ""};
     dl_iterate_phdr(look_into, &search);
     if (*search.file == '\0') { return search.caller; }
-    void* const library = dlopen(search.file, RTLD_LAZY | RTLD_NOLOAD);
-    if (library != nullptr && is_of_stand_in(dlsym(library, name))) {
-        search.caller.library = library;
-    }
-    return search.caller;
+    Caller& caller = search.caller;
+    caller.library = dlopen(search.file, RTLD_LAZY | RTLD_NOLOAD);
+    caller.has_stand_in = caller.library != nullptr && is_of_stand_in(dlsym(caller.library, name));
+    return caller;
 }
 
-void remember(uintptr_t address, const Caller& caller) {
+/// False if another thread has been faster, there is no room, or this is code of no library.
+bool remember(uintptr_t address, const Caller& caller) {
+    if (!caller.has(address)) { return false; }
     while (adds.test_and_set(std::memory_order_acquire)) { sched_yield(); }
     const int number = number_known.load(std::memory_order_relaxed);
-    if (number < most_known && known_caller(address) == nullptr) {
+    const bool is_new = number < most_known && known_caller(address) == nullptr;
+    if (is_new) {
         known[number] = caller;
         number_known.store(number + 1, std::memory_order_release);
     }
     adds.clear(std::memory_order_release);
+    return is_new;
+}
+
+void* stand_in_of(const Caller& caller, const char* name) {
+    if (!caller.has_stand_in) { return nullptr; }
+    void* const symbol = dlsym(caller.library, name);
+    return is_of_stand_in(symbol) ? symbol : nullptr;
 }
 
 } // namespace
@@ -87,16 +97,14 @@ void remember(uintptr_t address, const Caller& caller) {
 void* stand_in(const char* name, const void* caller) {
     if (is_in_order) { return nullptr; }
     const auto address = reinterpret_cast<uintptr_t>(caller);
-    Caller from;
     if (const Caller* const is_known = known_caller(address)) {
-        from = *is_known;
-    } else {
-        from = caller_at(address, name);
-        remember(address, from);
+        return stand_in_of(*is_known, name);
     }
-    if (from.library == nullptr) { return nullptr; }
-    void* const symbol = dlsym(from.library, name);
-    return is_of_stand_in(symbol) ? symbol : nullptr;
+    const Caller from = caller_at(address, name);
+    void* const symbol = stand_in_of(from, name);
+    // The caller, which is running, keeps its library loaded without us.
+    if (!remember(address, from) && from.library != nullptr) { dlclose(from.library); }
+    return symbol;
 }
 
 } // namespace nodeaware::interpose
