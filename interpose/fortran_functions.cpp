@@ -264,6 +264,8 @@ enum class Indices { none, one, several };
 template <auto function> constexpr Indices indices_of = Indices::none;
 template <> constexpr Indices indices_of<&abi::Core::Waitany> = Indices::one;
 template <> constexpr Indices indices_of<&abi::Core::Testany> = Indices::one;
+template <> constexpr Indices indices_of<&abi::Core::Request_get_status_any> = Indices::one;
+template <> constexpr Indices indices_of<&abi::Core::Request_get_status_some> = Indices::several;
 template <> constexpr Indices indices_of<&abi::Core::Waitsome> = Indices::several;
 template <> constexpr Indices indices_of<&abi::Core::Testsome> = Indices::several;
 

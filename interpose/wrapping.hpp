@@ -28,6 +28,7 @@ consteval bool is_local(std::string_view name) {
 
 } // namespace nodeaware::interpose
 
+#define W0
 #define W1 Word a1
 #define W2 W1, Word a2
 #define W3 W2, Word a3
@@ -39,6 +40,7 @@ consteval bool is_local(std::string_view name) {
 #define W9 W8, Word a9
 #define W10 W9, Word a10
 #define W11 W10, Word a11
+#define A0
 #define A1 a1
 #define A2 A1, a2
 #define A3 A2, a3

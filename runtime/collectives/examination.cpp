@@ -43,7 +43,7 @@ bool lacks_lists(const Blocks& blocks) {
                               (blocks.kind == Blocks::Kind::typed && blocks.types == nullptr));
 }
 
-#ifdef OPEN_MPI
+namespace open_mpi {
 
 bool are_usable(const Blocks& blocks, int number) {
     Types types;
@@ -92,7 +92,9 @@ bool is_empty(const Blocks& received, Form form) {
     return form == Form::blocking && bytes_of(received, 0) == 0;
 }
 
-#else
+} // namespace open_mpi
+
+namespace mpich {
 
 bool is_usable(const Blocks& blocks, int number, bool is_with_neighbors) {
     Types types;
@@ -130,7 +132,7 @@ bool are_aliased(const Blocks& sent, const Blocks& received) {
     return same_types && same_counts && refuses_aliases();
 }
 
-bool is_refused(const ExchangeArguments& arguments, const BlockNumbers& numbers, Form /*form*/) {
+bool is_refused(const ExchangeArguments& arguments, const BlockNumbers& numbers) {
     const Blocks& sent = arguments.sent;
     const Blocks& received = arguments.received;
     const bool with_neighbors = arguments.is_with_neighbors;
@@ -146,7 +148,16 @@ bool is_empty(const Blocks& received, Form form) {
     return form != Form::persistent && received.count == 0;
 }
 
-#endif
+} // namespace mpich
+
+bool is_refused(const ExchangeArguments& arguments, const BlockNumbers& numbers, Form form) {
+    return is_open_mpi() ? open_mpi::is_refused(arguments, numbers, form)
+                         : mpich::is_refused(arguments, numbers);
+}
+
+bool is_empty(const Blocks& received, Form form) {
+    return is_open_mpi() ? open_mpi::is_empty(received, form) : mpich::is_empty(received, form);
+}
 
 } // namespace
 

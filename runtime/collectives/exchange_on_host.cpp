@@ -40,10 +40,8 @@ void ExchangeOnHost::start() {
 /// An error is told by the function that completes the application's request. Open MPI would call
 /// the error handler of the communicator here.
 int ExchangeOnHost::complete() {
-#ifdef OPEN_MPI
     std::optional<ErrorsReturn> errors_return;
-    if (is_alive()) { errors_return.emplace(comm_); }
-#endif
+    if (is_open_mpi() && is_alive()) { errors_return.emplace(comm_); }
     return mpi.Wait(&request_, MPI_STATUS_IGNORE);
 }
 

@@ -23,23 +23,17 @@ using graph::Edge;
 using sparse::NodePairs;
 using sparse::Received;
 
-/// What the MPIs look at differs: a rank whose arguments MPI would take is needed by the others.
-#ifdef OPEN_MPI
-constexpr bool is_open_mpi = true;
-#else
-constexpr bool is_open_mpi = false;
-#endif
-
-/// Open MPI takes MPI_PROC_NULL for either end.
+/// What the MPIs look at differs, and a rank whose arguments MPI would take is needed by the
+/// others: Open MPI takes MPI_PROC_NULL for either end.
 bool is_refused_end(int rank, int ranks) {
-    return (rank < 0 || rank >= ranks) && !(is_open_mpi && rank == MPI_PROC_NULL);
+    return (rank < 0 || rank >= ranks) && !(is_open_mpi() && rank == MPI_PROC_NULL);
 }
 
 /// The number of edges; where MPI refuses the degrees: -1. MPICH takes negative ones for 0.
 int64_t edges_of(const GraphArguments& graph) {
     int64_t edges = 0;
     for (int i = 0; i < graph.nodes; ++i) {
-        if (graph.degrees[i] < 0 && is_open_mpi) { return -1; }
+        if (graph.degrees[i] < 0 && is_open_mpi()) { return -1; }
         edges += std::max(0, graph.degrees[i]);
     }
     return edges;
@@ -49,12 +43,12 @@ bool are_arrays_refused(const GraphArguments& graph) {
     if (graph.sources == nullptr || graph.degrees == nullptr) { return true; }
     const bool has_degree = std::any_of(graph.degrees, graph.degrees + graph.nodes,
                                         [](int degree) { return degree != 0; });
-    const bool are_read = has_degree || is_open_mpi;
+    const bool are_read = has_degree || is_open_mpi();
     return are_read && (graph.destinations == nullptr || graph.weights == nullptr);
 }
 
 bool are_weights_refused(const GraphArguments& graph, int64_t edges) {
-    if (!is_open_mpi || graph.weights == MPI_UNWEIGHTED || edges == 0) { return false; }
+    if (!is_open_mpi() || graph.weights == MPI_UNWEIGHTED || edges == 0) { return false; }
     return graph.weights == MPI_WEIGHTS_EMPTY ||
            std::any_of(graph.weights, graph.weights + edges, [](int weight) { return weight < 0; });
 }
@@ -242,7 +236,7 @@ const int* weights_of(const Ends& ends, bool are_weighted) {
 /// the graph is made of, and does not in MPI_Dist_graph_create: there it is made of the library's
 /// own communicator, which has none. Throws MpiError.
 int make(const GraphArguments& graph, const Adjacent& adjacent, MPI_Comm inner, MPI_Comm* made) {
-    const MPI_Comm parent = is_open_mpi ? inner : graph.comm;
+    const MPI_Comm parent = is_open_mpi() ? inner : graph.comm;
     const bool are_weighted = graph.weights != MPI_UNWEIGHTED;
     const Ends& sources = adjacent.sources;
     const Ends& destinations = adjacent.destinations;

@@ -27,11 +27,7 @@ int release(void* /*state*/) { return MPI_SUCCESS; }
 
 /// Collectives cannot be; MPICH says nothing.
 int cancel(void* /*state*/, int /*complete*/) {
-#ifdef OPEN_MPI
-    return MPI_ERR_REQUEST;
-#else
-    return MPI_SUCCESS;
-#endif
+    return is_open_mpi() ? MPI_ERR_REQUEST : MPI_SUCCESS;
 }
 
 } // namespace

@@ -19,11 +19,7 @@ constexpr int calls_before = 30;
 
 /// Open MPI takes one element from where the result goes, without MPI_IN_PLACE: a rank that is not
 /// refused must not leave the others alone.
-#ifdef OPEN_MPI
-constexpr abi::MPI_Count most_in_the_same_place = 1;
-#else
-constexpr abi::MPI_Count most_in_the_same_place = 0;
-#endif
+abi::MPI_Count most_in_the_same_place() { return is_open_mpi() ? 1 : 0; }
 
 bool is_on_device(const void* buffer) { return device::locate(buffer).is_on_device; }
 
@@ -46,7 +42,7 @@ bool ReductionCall::is_candidate() const {
     return count_ > 0 && count_ <= static_cast<abi::MPI_Count>(most_bytes) &&
            comm_ != MPI_COMM_NULL && received != nullptr && received != MPI_IN_PLACE &&
            reduction_.sent != nullptr &&
-           (reduction_.sent != received || count_ <= most_in_the_same_place);
+           (reduction_.sent != received || count_ <= most_in_the_same_place());
 }
 
 abi::Offered ReductionCall::run(int* result) {

@@ -58,16 +58,12 @@ void InnerCommunicator::communicator_begun() { has_begun_one = true; }
 /// Open MPI makes communicators one after the other. Where one is being made that another rank has
 /// yet to begin, after this call, both would wait for ever; when it is over nobody tells.
 bool InnerCommunicator::may_wait_for_another(MPI_Comm comm) {
-#ifdef OPEN_MPI
+    if (!is_open_mpi()) { return false; }
     const int mine = has_begun_one ? 1 : 0;
     int any = 0;
     MPI_CALL(Allreduce, &mine, &any, 1, MPI_INT, MPI_MAX, comm);
     if (any != 0) { log(LogLevel::info, "none is made in programs that use MPI_Comm_idup"); }
     return any != 0;
-#else
-    static_cast<void>(comm);
-    return false;
-#endif
 }
 
 /// One that all ranks of `comm` have, or none of them: MPI_COMM_NULL.

@@ -332,6 +332,9 @@ constexpr abi::Core core = {
     .Testsome = requests::testsome,
     .Request_free = requests::request_free,
     .Request_get_status = requests::request_get_status,
+    .Request_get_status_all = requests::request_get_status_all,
+    .Request_get_status_any = requests::request_get_status_any,
+    .Request_get_status_some = requests::request_get_status_some,
 };
 
 const abi::Core& plain_core() { return core; }

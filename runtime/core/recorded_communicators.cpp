@@ -54,7 +54,7 @@ std::vector<int> members_of(MPI_Comm comm, bool is_inter, int size) {
     MPI_CALL(Group_translate_ranks, group, size, theirs.data(), library->world.group,
              members.data());
     MPI_CALL(Group_free, &group);
-    std::replace(members.begin(), members.end(), MPI_UNDEFINED, -1);
+    std::replace(members.begin(), members.end(), int{MPI_UNDEFINED}, -1);
     return members;
 }
 

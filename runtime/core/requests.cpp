@@ -95,6 +95,30 @@ int request_get_status(abi::MPI_Request request, int* flag, abi::MPI_Status* sta
     });
 }
 
+int request_get_status_all(int count, abi::MPI_Request* requests, int* flag,
+                           abi::MPI_Status* statuses) {
+    return guarded_call([&] {
+        return completion::get_status_all(context(), count, native(requests), flag,
+                                          native(statuses));
+    });
+}
+
+int request_get_status_any(int count, abi::MPI_Request* requests, int* index, int* flag,
+                           abi::MPI_Status* status) {
+    return guarded_call([&] {
+        return completion::get_status_any(context(), count, native(requests), index, flag,
+                                          native(status));
+    });
+}
+
+int request_get_status_some(int count, abi::MPI_Request* requests, int* done, int* indices,
+                            abi::MPI_Status* statuses) {
+    return guarded_call([&] {
+        return completion::get_status_some(context(), count, native(requests), done, indices,
+                                           native(statuses));
+    });
+}
+
 int startall(int count, abi::MPI_Request* requests) {
     return guarded_call([&] {
         const int result = library->messages != nullptr

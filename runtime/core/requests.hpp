@@ -19,6 +19,12 @@ int testany(int count, abi::MPI_Request* requests, int* index, int* flag, abi::M
 int testsome(int count, abi::MPI_Request* requests, int* done, int* indices,
              abi::MPI_Status* statuses);
 int request_get_status(abi::MPI_Request request, int* flag, abi::MPI_Status* status);
+int request_get_status_all(int count, abi::MPI_Request* requests, int* flag,
+                           abi::MPI_Status* statuses);
+int request_get_status_any(int count, abi::MPI_Request* requests, int* index, int* flag,
+                           abi::MPI_Status* status);
+int request_get_status_some(int count, abi::MPI_Request* requests, int* done, int* indices,
+                            abi::MPI_Status* statuses);
 int request_free(abi::MPI_Request* request);
 
 } // namespace nodeaware::requests

@@ -4,6 +4,7 @@
 #include "runtime/job/launcher.hpp"
 #include "runtime/job/log.hpp"
 #include "runtime/job/machine.hpp"
+#include "runtime/job/machine_ranks.hpp"
 #include "runtime/job/model.hpp"
 #include "strategies/device_copies.hpp"
 
@@ -16,12 +17,6 @@
 namespace nodeaware {
 
 namespace {
-
-#ifdef OPEN_MPI
-constexpr const char* mpi_name = "Open MPI";
-#else
-constexpr const char* mpi_name = "MPICH";
-#endif
 
 /// Some of them: a file may be anything.
 std::string in_one_line(const std::vector<std::string>& complaints) {
@@ -97,34 +92,9 @@ int part_of_machine(const Options& options, const Binding& place, int position, 
     }
 }
 
-/// The ranks that share memory with this one.
-class MachineRanks {
-  public:
-    explicit MachineRanks(int rank) {
-        MPI_CALL(Comm_split_type, MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm_);
-        MPI_CALL(Comm_rank, comm_, &position_);
-        MPI_CALL(Comm_size, comm_, &ranks_);
-        first_rank_ = rank;
-        MPI_CALL(Bcast, &first_rank_, 1, MPI_INT, 0, comm_);
-    }
-    ~MachineRanks() { mpi.Comm_free(&comm_); }
-    MachineRanks(const MachineRanks&) = delete;
-    MachineRanks& operator=(const MachineRanks&) = delete;
-
-    int position() const { return position_; }
-    int ranks() const { return ranks_; }
-    int first_rank() const { return first_rank_; }
-
-  private:
-    MPI_Comm comm_ = MPI_COMM_NULL;
-    int position_ = 0;
-    int ranks_ = 0;
-    int first_rank_ = 0;
-};
-
 /// Names nodes by (first rank of the machine, part of the machine).
 void find_nodes(World& world, const MachineRanks& machine, int part) {
-    const int mine[2] = {machine.first_rank(), part};
+    const int mine[2] = {machine.first_rank, part};
     std::vector<int> all(2 * static_cast<size_t>(world.size));
     MPI_CALL(Allgather, mine, 2, MPI_INT, all.data(), 2, MPI_INT, MPI_COMM_WORLD);
     std::map<std::pair<int, int>, int> number_of;
@@ -191,14 +161,15 @@ World World::discover() {
         world.complain_of_settings(complaint.empty() ? "" : "NODEAWARE_LOG_FILE: " + complaint);
     }
     if (world.options.disable) { return world; }
-    const std::string misled = complaint_of_launcher(world.size, mpi_name);
+    const std::string misled =
+        complaint_of_launcher(world.size, is_open_mpi() ? "Open MPI" : "MPICH");
     if (!misled.empty()) { log(LogLevel::warn, "{}", misled); }
-    const MachineRanks machine(world.rank);
+    const MachineRanks machine = find_machine_ranks(world.rank, world.size);
     const Binding place = describe_machine().place;
-    world.ranks_here = machine.ranks();
-    world.oversubscribed = machine.ranks() > place.cores;
+    world.ranks_here = machine.ranks;
+    world.oversubscribed = machine.ranks > place.cores;
     find_nodes(world, machine,
-               part_of_machine(world.options, place, machine.position(), machine.ranks()));
+               part_of_machine(world.options, place, machine.position, machine.ranks));
     const Needs needs = find_needs();
     world.threads_at_once = needs.threads_at_once;
     uint64_t& arena_bytes = world.options.parameters.arena_bytes;

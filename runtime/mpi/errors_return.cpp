@@ -18,24 +18,14 @@ ErrorsReturn::~ErrorsReturn() {
 /// Once MPI_COMM_SELF has a handler, be it the one that it has without, MPICH 4.2 asks
 /// MPI_COMM_WORLD for its no more, and nothing takes that back.
 bool ErrorsReturn::has_set_one() const {
-#ifdef OPEN_MPI
-    return true;
-#else
-    return comm_ != MPI_COMM_SELF || handler_ != MPI_ERRORS_ARE_FATAL;
-#endif
+    return is_open_mpi() || comm_ != MPI_COMM_SELF || handler_ != MPI_ERRORS_ARE_FATAL;
 }
-
-#ifdef OPEN_MPI
-
-MPI_Comm raises_errors() { return MPI_COMM_WORLD; }
-
-#else
 
 MPI_Comm raises_errors() {
     static const bool asks_self = [] {
         int version = 0;
         int subversion = 0;
-        return mpi.Get_version(&version, &subversion) == MPI_SUCCESS &&
+        return !is_open_mpi() && mpi.Get_version(&version, &subversion) == MPI_SUCCESS &&
                (version > 4 || (version == 4 && subversion >= 1));
     }();
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
@@ -57,15 +47,15 @@ std::optional<ErrorsReturn>
 } // namespace
 
 CompletionErrorsReturn::CompletionErrorsReturn() {
+    if (is_open_mpi()) { return; }
     const std::lock_guard lock(mutex);
     if (users++ == 0) { errors_return.emplace(raises_errors()); }
 }
 
 CompletionErrorsReturn::~CompletionErrorsReturn() {
+    if (is_open_mpi()) { return; }
     const std::lock_guard lock(mutex);
     if (--users == 0) { errors_return.reset(); }
 }
-
-#endif
 
 } // namespace nodeaware

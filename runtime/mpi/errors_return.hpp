@@ -27,9 +27,6 @@ MPI_Comm raises_errors();
 /// While any lives, errors in completion calls return. MPICH calls the handler of raises_errors()
 /// for them, whatever communicator the requests belong to; Open MPI calls that of theirs, so there
 /// this does nothing. Threads may have one each.
-#ifdef OPEN_MPI
-class [[maybe_unused]] CompletionErrorsReturn {};
-#else
 class CompletionErrorsReturn {
   public:
     CompletionErrorsReturn();
@@ -37,6 +34,5 @@ class CompletionErrorsReturn {
     CompletionErrorsReturn(const CompletionErrorsReturn&) = delete;
     CompletionErrorsReturn& operator=(const CompletionErrorsReturn&) = delete;
 };
-#endif
 
 } // namespace nodeaware

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace nodeaware {
 
@@ -20,7 +21,28 @@ std::string describe(int code, const char* function) {
     return std::string(function) + ": " + std::string(text, static_cast<size_t>(length));
 }
 
+#ifdef NODEAWARE_STANDARD_INTERFACE
+
+bool is_above_open_mpi = false;
+
+void find_out_which() {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    is_above_open_mpi = mpi.Get_library_version(version, &length) == MPI_SUCCESS &&
+                        std::string_view(version).starts_with("Open MPI");
+}
+
+#else
+
+void find_out_which() {}
+
+#endif
+
 } // namespace
+
+#ifdef NODEAWARE_STANDARD_INTERFACE
+bool is_open_mpi() { return is_above_open_mpi; }
+#endif
 
 const char* load_mpi(void* (*next)(const char* name)) {
     next_function = next;
@@ -37,6 +59,7 @@ const char* load_mpi(void* (*next)(const char* name)) {
     NODEAWARE_MPI_LARGE_FUNCTIONS(X) // absent from older libraries with the same binary interface
 #undef X
 #endif
+    find_out_which();
     return nullptr;
 }
 

@@ -2,8 +2,10 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 /// The MPI functions that the library itself uses, found below the preloaded library: other tools
 /// that sit between it and MPI see its calls, those above it do not.
@@ -137,13 +139,35 @@
 
 namespace nodeaware {
 
+/// Which of the two MPIs this is, each with its relatives, where they differ in what the standard
+/// leaves open. A core is for the binary interface of one of them, or for that of MPI 5.0, chapter
+/// 20, which either may have below it.
+#if defined(NODEAWARE_STANDARD_INTERFACE)
+bool is_open_mpi(); ///< once load_mpi() has found all
+#elif defined(OPEN_MPI)
+constexpr bool is_open_mpi() { return true; }
+#else
+constexpr bool is_open_mpi() { return false; }
+#endif
+
+/// MPI_Count is long for some builds of an MPI and long long for others, which are two types of C++
+/// and one of the machine: abi::MPI_Count.
+template <class Function> struct LargeFunction;
+template <class Result, class... Parameters> struct LargeFunction<Result (*)(Parameters...)> {
+    template <class Parameter>
+    using Type = std::conditional_t<std::is_same_v<Parameter, MPI_Count>, int64_t, Parameter>;
+    using Pointer = Result (*)(Type<Parameters>...);
+};
+
 struct Mpi {
 #define X(name) decltype(&::MPI_##name) name = nullptr;
     NODEAWARE_MPI_FUNCTIONS(X)
-#ifdef NODEAWARE_MPI_LARGE_COUNTS
-    NODEAWARE_MPI_LARGE_FUNCTIONS(X)
-#endif
 #undef X
+#ifdef NODEAWARE_MPI_LARGE_COUNTS
+#define X(name) LargeFunction<decltype(&::MPI_##name)>::Pointer name = nullptr;
+    NODEAWARE_MPI_LARGE_FUNCTIONS(X)
+#undef X
+#endif
 };
 
 /// Filled by load_mpi(), constant afterwards.

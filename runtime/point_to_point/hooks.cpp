@@ -106,7 +106,7 @@ int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
 template <class NativeCall>
 int both(const Message& sent, const Message& received, bool replaces, MPI_Status* status,
          NativeCall native_call) {
-    return guarded(sent.comm, [&] {
+    return guarded(sent.comm, [&]() -> int {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator != nullptr) { communicator->post(); } // handovers may begin here
         if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer) ||
@@ -133,7 +133,7 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
 }
 
 int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
-    return guarded(sent.comm, [&] {
+    return guarded(sent.comm, [&]() -> int {
         const bool has_communicator = sent.comm != MPI_COMM_NULL;
         const int refused = !has_communicator    ? MPI_ERR_COMM
                             : request == nullptr ? MPI_ERR_ARG
@@ -233,7 +233,7 @@ std::optional<int> take_payload(void* buffer, MPI_Count count, MPI_Datatype type
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
-    return guarded(MPI_COMM_NULL, [&] {
+    return guarded(MPI_COMM_NULL, [&]() -> int {
         const auto result =
             take_payload(buffer, count, native(type), native(message), nullptr, native(status));
         if (result) { return *result; }
@@ -257,7 +257,7 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
     if (request == nullptr) {
         return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
     }
-    return guarded(MPI_COMM_NULL, [&] {
+    return guarded(MPI_COMM_NULL, [&]() -> int {
         const auto result = take_payload(buffer, count, native(type), native(message),
                                          native(request), MPI_STATUS_IGNORE);
         if (result) { return *result; }
@@ -285,14 +285,14 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
 
 int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
     if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
-    return guarded(native(comm), [&] {
+    return guarded(native(comm), [&]() -> int {
         bool is_ours = false;
         return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
     });
 }
 
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
-    return guarded(native(comm), [&] {
+    return guarded(native(comm), [&]() -> int {
         int result = MPI_SUCCESS;
         layer->progress.wait_until([&] {
             int flag = 0;
@@ -310,7 +310,7 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
     if (flag == nullptr || message == nullptr) {
         return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
     }
-    return guarded(native(comm), [&] {
+    return guarded(native(comm), [&]() -> int {
         CommunicatorMessages* const communicator = layer->find(native(comm));
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
@@ -357,7 +357,7 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
     if (source == MPI_PROC_NULL || message == nullptr) {
         return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
     }
-    return guarded(native(comm), [&] {
+    return guarded(native(comm), [&]() -> int {
         int result = MPI_SUCCESS;
         layer->progress.wait_until([&] {
             int flag = 0;
@@ -369,7 +369,7 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
 }
 
 int cancel(abi::MPI_Request* request) {
-    return guarded(MPI_COMM_NULL, [&] {
+    return guarded(MPI_COMM_NULL, [&]() -> int {
         return completion::cancel({layer->requests, layer->progress}, native(request));
     });
 }

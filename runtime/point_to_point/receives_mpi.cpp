@@ -75,13 +75,12 @@ bool Receives::has_ended(MPI_Request* request, int* code, MPI_Status* status) {
 /// The same of a receive on the application's communicator, whose handler is called when the
 /// application is told, and not here.
 bool Receives::shadow_has_ended(Receive& receive, int* code, MPI_Status* status) {
-#ifdef OPEN_MPI
+    if (!is_open_mpi()) { return has_ended(&receive.shadow, code, status); }
     int flag = 0;
     MPI_CALL(Request_get_status, receive.shadow, &flag, MPI_STATUS_IGNORE);
     if (flag == 0) { return false; }
     std::optional<ErrorsReturn> errors_return;
     if (receive.comm != MPI_COMM_NULL) { errors_return.emplace(receive.comm); }
-#endif
     return has_ended(&receive.shadow, code, status);
 }
 

@@ -87,17 +87,15 @@ int try_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
 /// What MPI says of a buffered message, for which the application has to attach memory.
 int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
     const int code = try_buffered(layer, message, bytes);
-#ifdef OPEN_MPI
-    // It sends small messages without that memory, where it sends any so; those that a rank sends
-    // itself have to be smaller.
+    // Open MPI sends small messages without that memory, where it sends any so; those that a rank
+    // sends itself have to be smaller.
     constexpr uint64_t surely_small = 4000;
     char one = 0;
     const Message least{&one, 1, MPI_CHAR, 0, 0, MPI_COMM_NULL};
-    if (code != MPI_SUCCESS && bytes <= surely_small &&
+    if (is_open_mpi() && code != MPI_SUCCESS && bytes <= surely_small &&
         try_buffered(layer, least, 1) == MPI_SUCCESS) {
         return MPI_SUCCESS;
     }
-#endif
     return code;
 }
 
@@ -252,9 +250,8 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
 
 std::optional<int> receive_cut(MessageLayer& layer, uint64_t bytes, Message message,
                                MPI_Message* handle, MPI_Status* status) {
-#ifndef OPEN_MPI
-    return std::nullopt; // it cuts the message itself, and leaves the handle as it is
-#endif
+    // MPICH cuts the message itself, and leaves the handle as it is.
+    if (!is_open_mpi()) { return std::nullopt; }
     message.peer = 0; // its communicator may be freed
     message.tag = 0;
     message.comm = layer.self();
@@ -321,11 +318,8 @@ int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, M
         return code != MPI_SUCCESS || flag != 0;
     };
     layer.wait_until(is_over, is_for_send);
-#ifndef OPEN_MPI // which has called the handler
-    if (code != MPI_SUCCESS) { mpi.Comm_call_errhandler(comm, code); }
-#else
-    static_cast<void>(comm);
-#endif
+    // Open MPI has called the handler.
+    if (code != MPI_SUCCESS && !is_open_mpi()) { mpi.Comm_call_errhandler(comm, code); }
     return code;
 }
 

@@ -28,11 +28,7 @@ Withdrawal withdraw(MPI_Request* receive) {
 }
 
 UserMemory memory_to_withdraw(const UserMemory& memory, std::unique_ptr<std::byte[]>* packed) {
-#ifdef MPICH_VERSION
-    constexpr bool keeps_datatypes = true;
-#else
-    constexpr bool keeps_datatypes = false;
-#endif
+    const bool keeps_datatypes = !is_open_mpi();
     packed->reset();
     const bool has_gaps = memory.dense == nullptr && memory.bytes > 0;
     if (!keeps_datatypes || !has_gaps || memory.place.is_on_device) { return memory; }

@@ -11,13 +11,9 @@ namespace nodeaware::completion {
 
 /// Open MPI frees the requests of a call that have failed, persistent ones, too. Of these it
 /// forgets the errors where it looks at several of them and finds no other (Errors::forgotten).
-#ifdef OPEN_MPI
-inline constexpr bool frees_failed = true;
-#else
-inline constexpr bool frees_failed = false;
-#endif
+inline bool frees_failed() { return is_open_mpi(); }
 /// MPICH's MPI_Waitall stops at the first that fails, and those behind it are pending.
-inline constexpr bool stops_at_failure = !frees_failed;
+inline bool stops_at_failure() { return !is_open_mpi(); }
 /// MPICH calls the handler of MPI_COMM_WORLD for requests that fail, but that of the communicator
 /// for a persistent one that is completed alone (Errors::told_alone).
 enum class Errors { told, told_alone, forgotten };
@@ -57,7 +53,7 @@ class Call {
 
     /// How many MPI_Waitall is to complete.
     int up_to_failure() const {
-        if (!stops_at_failure || !has_failures_) { return static_cast<int>(count_); }
+        if (!stops_at_failure() || !has_failures_) { return static_cast<int>(count_); }
         const auto has_failed = [&](MPI_Request request) {
             return requests_.find_failure(request).has_value();
         };
@@ -130,7 +126,7 @@ class Call {
         const auto failure = requests_.take_failure(before_[index]);
         if (!failure) { return std::nullopt; }
         if (is_swapped(index)) {
-            if (frees_failed && of_persistent == Errors::forgotten) { return std::nullopt; }
+            if (frees_failed() && of_persistent == Errors::forgotten) { return std::nullopt; }
             failed_.push_back(index);
         }
         return failure;
@@ -138,7 +134,7 @@ class Call {
 
     /// One has failed: those of the library that have, too, are gone with it.
     void free_failed() {
-        if (!frees_failed) { return; }
+        if (!frees_failed()) { return; }
         for (size_t i = 0; i < count_; ++i) {
             if (!requests_.take_failure(before_[i])) { continue; }
             mpi.Wait(&before_[i], MPI_STATUS_IGNORE); // is complete

@@ -40,12 +40,8 @@ class Looks {
     /// MPI may have to be asked to complete the request: MPICH 4.0 looks after those of MPI-IO, and
     /// says that they are complete, only then.
     bool have_to_complete() const {
-#ifdef OPEN_MPI
-        return false;
-#else
         constexpr uint32_t seldom = 64;
-        return asked_ % seldom == seldom - 1;
-#endif
+        return !is_open_mpi() && asked_ % seldom == seldom - 1;
     }
 
   private:
@@ -224,7 +220,7 @@ int wait_any(Context context, int count, MPI_Request* requests, int* index, MPI_
 /// forget that. Inactive ones are complete, too, but have met no message.
 bool has_complete_persistent(Context context, std::span<const MPI_Request> requests) {
     const auto& persistent = context.requests.persistent();
-    if (!frees_failed || persistent.empty()) { return false; }
+    if (!frees_failed() || persistent.empty()) { return false; }
     return std::any_of(requests.begin(), requests.end(), [&](MPI_Request request) {
         const auto found = persistent.find(request);
         const bool is_of_interest = found != persistent.end() &&
@@ -283,14 +279,54 @@ int get_status(Context context, MPI_Request request, int* flag, MPI_Status* stat
     context.progress.advance();
     request = context.requests.seen_by_mpi(request);
     const int code = mpi.Request_get_status(request, flag, status);
-#ifndef OPEN_MPI // which says nothing of errors here
-    if (code == MPI_SUCCESS && *flag != 0) {
+    // Open MPI says nothing of errors here.
+    if (!is_open_mpi() && code == MPI_SUCCESS && *flag != 0) {
         if (const auto failure = context.requests.find_failure(request)) {
             return raise(*failure, false);
         }
     }
-#endif
     return code;
+}
+
+namespace {
+
+/// By MPI's own function, of MPI 4.1, which changes none of the requests.
+template <class... Rest>
+int ask_for_several(Context context, int (*function)(int, const MPI_Request*, Rest...), int count,
+                    const MPI_Request* requests, Rest... rest) {
+    if (function == nullptr) { return MPI_ERR_OTHER; }
+    context.progress.advance();
+    std::vector<MPI_Request> seen;
+    for (int i = 0; requests != nullptr && i < count; ++i) {
+        seen.push_back(context.requests.seen_by_mpi(requests[i]));
+    }
+    return function(count, seen.empty() ? requests : seen.data(), rest...);
+}
+
+} // namespace
+
+int get_status_all(Context context, int count, const MPI_Request* requests, int* flag,
+                   MPI_Status* statuses) {
+    using Function = int(int, const MPI_Request*, int*, MPI_Status*);
+    static auto* const function =
+        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_all"));
+    return ask_for_several(context, function, count, requests, flag, statuses);
+}
+
+int get_status_any(Context context, int count, const MPI_Request* requests, int* index, int* flag,
+                   MPI_Status* status) {
+    using Function = int(int, const MPI_Request*, int*, int*, MPI_Status*);
+    static auto* const function =
+        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_any"));
+    return ask_for_several(context, function, count, requests, index, flag, status);
+}
+
+int get_status_some(Context context, int count, const MPI_Request* requests, int* done,
+                    int* indices, MPI_Status* statuses) {
+    using Function = int(int, const MPI_Request*, int*, int*, MPI_Status*);
+    static auto* const function =
+        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_some"));
+    return ask_for_several(context, function, count, requests, done, indices, statuses);
 }
 
 int cancel(Context context, MPI_Request* request) {

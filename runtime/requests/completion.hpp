@@ -26,6 +26,12 @@ int testany(Context context, int count, MPI_Request* requests, int* index, int* 
 int testsome(Context context, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses);
 int get_status(Context context, MPI_Request request, int* flag, MPI_Status* status);
+int get_status_all(Context context, int count, const MPI_Request* requests, int* flag,
+                   MPI_Status* statuses);
+int get_status_any(Context context, int count, const MPI_Request* requests, int* index, int* flag,
+                   MPI_Status* status);
+int get_status_some(Context context, int count, const MPI_Request* requests, int* done,
+                    int* indices, MPI_Status* statuses);
 int cancel(Context context, MPI_Request* request);
 
 } // namespace nodeaware::completion

@@ -168,22 +168,15 @@ void Requests::forget_persistent(MPI_Request request) {
     persistent_.erase(found);
 }
 
-#ifdef OPEN_MPI
-
-int raise(const Requests::Failure& failure, bool several) {
-    const bool has_communicator = failure.comm != MPI_COMM_NULL; // which may be freed since
-    mpi.Comm_call_errhandler(has_communicator ? failure.comm : MPI_COMM_WORLD, failure.code);
-    return several ? MPI_ERR_IN_STATUS : failure.code;
-}
-
-#else
-
 int raise(const Requests::Failure& failure, bool several) {
     const int code = several ? MPI_ERR_IN_STATUS : failure.code;
-    mpi.Comm_call_errhandler(raises_errors(), code);
+    if (is_open_mpi()) {
+        const bool has_communicator = failure.comm != MPI_COMM_NULL; // which may be freed since
+        mpi.Comm_call_errhandler(has_communicator ? failure.comm : MPI_COMM_WORLD, failure.code);
+    } else {
+        mpi.Comm_call_errhandler(raises_errors(), code);
+    }
     return code;
 }
-
-#endif
 
 } // namespace nodeaware

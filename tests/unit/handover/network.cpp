@@ -62,7 +62,6 @@ int fake_elements(const MPI_Status* /*status*/, MPI_Datatype /*type*/, MPI_Count
     *count = sizeof(int);
     return MPI_SUCCESS;
 }
-#ifndef OPEN_MPI
 int fake_get_errhandler(MPI_Comm /*comm*/, MPI_Errhandler* /*handler*/) { return MPI_SUCCESS; }
 int fake_version(int* version, int* subversion) {
     *version = 4;
@@ -71,7 +70,6 @@ int fake_version(int* version, int* subversion) {
 }
 int fake_set_errhandler(MPI_Comm /*comm*/, MPI_Errhandler /*handler*/) { return MPI_SUCCESS; }
 int fake_free_errhandler(MPI_Errhandler* /*handler*/) { return MPI_SUCCESS; }
-#endif
 
 } // namespace
 
@@ -83,12 +81,10 @@ void use_network() {
     mpi.Wait = fake_wait;
     mpi.Test_cancelled = fake_test_cancelled;
     mpi.Get_elements_x = fake_elements;
-#ifndef OPEN_MPI
     mpi.Comm_get_errhandler = fake_get_errhandler;
     mpi.Comm_set_errhandler = fake_set_errhandler;
     mpi.Get_version = fake_version;
     mpi.Errhandler_free = fake_free_errhandler;
-#endif
 }
 
 } // namespace nodeaware::handover_test

@@ -184,7 +184,7 @@ int Rank::testall(int count, MPI_Request* requests, int* flag, MPI_Status* statu
 int Rank::ialltoallv(const void* sent, const int* counts, const int* places, void* received,
                      const int* received_counts, const int* received_places, MPI_Datatype type,
                      MPI_Comm comm, MPI_Request* request) {
-    return call("MPI_Ialltoallv", [&] {
+    return call("MPI_Ialltoallv", [&]() -> int {
         int result = MPI_SUCCESS;
         const bool is_begun =
             core_ != nullptr && core_->Ialltoallv(&result, sent, counts, places, abi_of_type(type),

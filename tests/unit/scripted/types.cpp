@@ -160,7 +160,15 @@ struct Hidden {
     bool is_cancelled;
 };
 
-#ifdef OPEN_MPI
+#if defined(NODEAWARE_STANDARD_INTERFACE)
+Hidden hidden(const MPI_Status& status) {
+    return {static_cast<uint64_t>(status.MPI_internal[0]), status.MPI_internal[1] != 0};
+}
+void hide(MPI_Status* status, const Hidden& values) {
+    status->MPI_internal[0] = static_cast<int>(values.bytes);
+    status->MPI_internal[1] = values.is_cancelled ? 1 : 0;
+}
+#elif defined(OPEN_MPI)
 Hidden hidden(const MPI_Status& status) { return {status._ucount, status._cancelled != 0}; }
 void hide(MPI_Status* status, const Hidden& values) {
     status->_ucount = values.bytes;
