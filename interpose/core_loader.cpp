@@ -21,6 +21,7 @@ constinit thread_local ThreadState thread;
 enum class Flavor {
     open_mpi,
     mpich,
+    standard, ///< MPI 5.0, chapter 20, over either of them
     unknown,
     none ///< older than MPI 3, or what programs of one process have in place of MPI
 };
@@ -34,23 +35,33 @@ Flavor flavor_of(const char* version) {
     return Flavor::unknown;
 }
 
-Flavor flavor() {
-    char version[8192] = ""; // MPI_MAX_LIBRARY_VERSION_STRING of all known MPIs
-    int length = 0;
-    const auto get_version =
-        reinterpret_cast<int (*)(char*, int*)>(next_symbol("MPI_Get_library_version"));
-    if (get_version == nullptr) { return Flavor::none; }
-    return get_version(version, &length) != 0 ? Flavor::unknown : flavor_of(version);
-}
-
-/// MPI 5.0, chapter 20: handles and constants that no core knows, whichever MPI has them. MPIs that
-/// do not have that interface say so.
+/// Handles and constants are those of MPI 5.0, chapter 20, whichever MPI has them. MPIs without
+/// that interface say so.
 bool has_standard_interface() {
     int major = -1;
     int minor = -1;
     const auto get_version =
         reinterpret_cast<int (*)(int*, int*)>(symbol_of_mpi("MPI_Abi_get_version"));
     return get_version != nullptr && get_version(&major, &minor) == 0 && major > 0;
+}
+
+Flavor flavor() {
+    char version[8192] = ""; // MPI_MAX_LIBRARY_VERSION_STRING of all known MPIs
+    int length = 0;
+    const auto get_version =
+        reinterpret_cast<int (*)(char*, int*)>(next_symbol("MPI_Get_library_version"));
+    if (get_version == nullptr) { return Flavor::none; }
+    if (get_version(version, &length) != 0) { return Flavor::unknown; }
+    const Flavor mpi = flavor_of(version);
+    return mpi != Flavor::unknown && has_standard_interface() ? Flavor::standard : mpi;
+}
+
+const char* name_of(Flavor flavor) {
+    switch (flavor) {
+    case Flavor::open_mpi: return "openmpi";
+    case Flavor::mpich: return "mpich";
+    default: return "abi";
+    }
 }
 
 /// There is no rank to ask for without a core, so ask the launcher. nullptr: it does not say.
@@ -100,11 +111,12 @@ __attribute__((constructor)) void find_own_folder() {
 /// The core lies beside this library.
 const abi::Core* load_core(Flavor flavor) {
     char path[sizeof own_folder + 64];
-    std::snprintf(path, sizeof path, "%slibnodeaware-%s.so", own_folder,
-                  flavor == Flavor::open_mpi ? "openmpi" : "mpich");
+    std::snprintf(path, sizeof path, "%slibnodeaware-%s.so", own_folder, name_of(flavor));
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-        complain("no support for this MPI", dlerror());
+        complain(flavor == Flavor::standard ? "no support for MPI's standard binary interface"
+                                            : "no support for this MPI",
+                 dlerror());
         return nullptr;
     }
     const auto entry = reinterpret_cast<abi::CoreEntry>(dlsym(library, abi::core_entry_name));
@@ -135,8 +147,7 @@ time_t seconds_now() {
 int wait(uintptr_t request, Flavor flavor) {
     constexpr time_t patience = 30; // seconds; ranks come out of MPI_Init together
     const auto test = reinterpret_cast<int (*)(uintptr_t*, int*, void*)>(next_symbol("MPI_Test"));
-    void* const no_status =
-        reinterpret_cast<void*>(uintptr_t{flavor == Flavor::open_mpi ? 0U : 1U});
+    void* const no_status = reinterpret_cast<void*>(uintptr_t{flavor == Flavor::mpich ? 1U : 0U});
     const time_t begin = seconds_now();
     bool has_said = false;
     int is_complete = 0;
@@ -150,19 +161,27 @@ int wait(uintptr_t request, Flavor flavor) {
     }
 }
 
-/// MPI_Iallreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. The handles are part of the binary
-/// interface of both MPIs. Where a rank lacks the library, a blocking collective would meet one of
-/// the application's there, and spoil its data.
-bool all_ranks_have(bool here, Flavor flavor) {
-    struct Handles {
-        void *integer, *minimum, *world;
-    };
+struct Handles {
+    void *integer, *minimum, *world;
+};
+
+/// They are part of the binary interfaces.
+Handles handles_of(Flavor flavor) {
     const auto value = [](uintptr_t number) { return reinterpret_cast<void*>(number); };
-    const Handles handles =
-        flavor == Flavor::open_mpi
-            ? Handles{dlsym(RTLD_DEFAULT, "ompi_mpi_int"), dlsym(RTLD_DEFAULT, "ompi_mpi_op_min"),
-                      dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")}
-            : Handles{value(0x4c000405), value(0x58000002), value(0x44000000)};
+    switch (flavor) {
+    case Flavor::open_mpi:
+        return {dlsym(RTLD_DEFAULT, "ompi_mpi_int"), dlsym(RTLD_DEFAULT, "ompi_mpi_op_min"),
+                dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")};
+    case Flavor::mpich: return {value(0x4c000405), value(0x58000002), value(0x44000000)};
+    case Flavor::standard: return {value(0x209), value(0x22), value(0x101)};
+    default: return {nullptr, nullptr, nullptr};
+    }
+}
+
+/// MPI_Iallreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. Where a rank lacks the library, a
+/// blocking collective would meet one of the application's there, and spoil its data.
+bool all_ranks_have(bool here, Flavor flavor) {
+    const Handles handles = handles_of(flavor);
     const auto allreduce =
         reinterpret_cast<int (*)(const void*, void*, int, void*, void*, void*, uintptr_t*)>(
             next_symbol("MPI_Iallreduce"));
@@ -286,10 +305,6 @@ void start_core() {
     // Once: a Fortran MPI_Init that is implemented with the C one comes here twice.
     if (thread.depth > 0 || was_started.exchange(true)) { return; }
     const Inside inside;
-    if (has_standard_interface()) {
-        complain("no support for this MPI", "its binary interface is the standard one, libmpi_abi");
-        return;
-    }
     const Flavor mpi = flavor();
     if (mpi == Flavor::none) { return; }
     if (mpi == Flavor::unknown) {

@@ -241,11 +241,10 @@ static void wait_for_nothing(void) {
 }
 
 static const char* kind(void) {
-#ifdef OPEN_MPI
-    return "openmpi";
-#else
-    return "mpich";
-#endif
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    return strstr(version, "Open MPI") != NULL ? "openmpi" : "mpich";
 }
 
 int main(int argc, char** argv) {

@@ -140,11 +140,8 @@ Call make_call(unsigned seed) {
 }
 
 /// What Open MPI takes without MPI_IN_PLACE, too, on any rank.
-const void* place_of_terms(const Call& call, [[maybe_unused]] const void* received,
-                           bool takes_same_place) {
-#ifdef OPEN_MPI
-    if (call.count == 1 && takes_same_place) { return received; }
-#endif
+const void* place_of_terms(const Call& call, const void* received, bool takes_same_place) {
+    if (nodeaware::test::is_open_mpi() && call.count == 1 && takes_same_place) { return received; }
     return takes_same_place && call.is_in_place ? MPI_IN_PLACE : nullptr;
 }
 

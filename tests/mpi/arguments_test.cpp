@@ -12,13 +12,6 @@ namespace nodeaware::test {
 
 namespace {
 
-#ifdef OPEN_MPI
-constexpr bool is_open_mpi = true;
-#else
-constexpr bool is_open_mpi = false;
-#endif
-constexpr bool is_mpich = !is_open_mpi;
-
 const std::string nonblocking = ", nonblocking";
 
 int handler_calls = 0;
@@ -38,7 +31,7 @@ const std::vector<Fault>& faults() {
         {"a negative count to send", by_all,
          [](Arguments& a, Buffers&, int) { a.sendcounts[0] = -1; }},
         {"a negative count to receive", // Open MPI does not look at it in the nonblocking form
-         [](Operation o) { return is_mpich || o != n_allgatherv; },
+         [](Operation o) { return !is_open_mpi() || o != n_allgatherv; },
          [](Arguments& a, Buffers&, int) { a.recvcounts[0] = -1; }},
         {"a later negative count", is_row,
          [](Arguments& a, Buffers&, int) { a.recvcounts[1] = -7; }},
@@ -54,35 +47,36 @@ const std::vector<Fault>& faults() {
              static_cast<void>(own);
          }},
         {"a datatype to receive that is not committed",
-         [](Operation o) { return is_mpich || !gathers(o); },
+         [](Operation o) { return !is_open_mpi() || !gathers(o); },
          [](Arguments& a, Buffers& b, int) { a.recvtypes[0] = b.uncommitted; }},
         {"no datatype for an empty block",
-         [](Operation o) { return is_open_mpi && (o == alltoallw || o == n_alltoallw); },
+         [](Operation o) { return is_open_mpi() && (o == alltoallw || o == n_alltoallw); },
          [](Arguments& a, Buffers&, int) {
              a.sendtypes[1] = MPI_DATATYPE_NULL;
              a.sendcounts[1] = 0;
          }},
         {"MPI_IN_PLACE as receive buffer",
-         [](Operation o) { return is_open_mpi || !is_with_neighbors(o); },
+         [](Operation o) { return is_open_mpi() || !is_with_neighbors(o); },
          [](Arguments& a, Buffers&, int) { a.recvbuf = MPI_IN_PLACE; }},
         {"MPI_IN_PLACE with neighbours",
-         [](Operation o) { return is_open_mpi && is_with_neighbors(o); },
+         [](Operation o) { return is_open_mpi() && is_with_neighbors(o); },
          [](Arguments& a, Buffers&, int) { a.sendbuf = MPI_IN_PLACE; }},
-        {"no lists", [](Operation o) { return is_open_mpi && is_row(o); },
+        {"no lists", [](Operation o) { return is_open_mpi() && is_row(o); },
          [](Arguments& a, Buffers&, int) { a.lists = false; }},
         {"more to send than to receive",
          [](Operation o) {
-             return is_open_mpi && !gathers(o) && o != n_alltoallv && o != n_alltoallw;
+             return is_open_mpi() && !gathers(o) && o != n_alltoallv && o != n_alltoallw;
          },
          [](Arguments& a, Buffers&, int own) {
              a.recvcounts[0] = 1;
              a.recvcounts[static_cast<size_t>(own)] = 1;
          }},
-        {"no send buffer", [](Operation) { return is_mpich; },
+        {"no send buffer", [](Operation) { return !is_open_mpi(); },
          [](Arguments& a, Buffers&, int) { a.sendbuf = nullptr; }},
-        {"no receive buffer", [](Operation) { return is_mpich; },
+        {"no receive buffer", [](Operation) { return !is_open_mpi(); },
          [](Arguments& a, Buffers&, int) { a.recvbuf = nullptr; }},
-        {"the same buffer twice", [](Operation o) { return is_mpich && !is_with_neighbors(o); },
+        {"the same buffer twice",
+         [](Operation o) { return !is_open_mpi() && !is_with_neighbors(o); },
          [](Arguments& a, Buffers& b, int) {
              a.sendbuf = b.received.data();
              a.same_lists = true;
@@ -134,7 +128,7 @@ class Refused {
         for (const Operation operation : {alltoallw, n_alltoallw}) {
             MPI_Comm comm = fresh(operation);
             Arguments arguments(buffers_);
-            if (is_mpich) {
+            if (!is_open_mpi()) {
                 arguments.sendtypes.assign(arguments.sendtypes.size(), MPI_DATATYPE_NULL);
                 arguments.recvtypes = arguments.sendtypes;
             }
@@ -229,7 +223,8 @@ class Refused {
         handler_calls = 0;
         int code = MPI_SUCCESS;
         MPI_Error_class(run(false), &code);
-        harness_.expect(by_mpi != MPI_SUCCESS, what + "MPI accepts it");
+        // MPICH returns success from 4.3 on, once it has called a handler of the program.
+        harness_.expect(by_mpi != MPI_SUCCESS || calls_by_mpi > 0, what + "MPI accepts it");
         harness_.expect(code == by_mpi, what + "class " + std::to_string(code) + " instead of " +
                                             std::to_string(by_mpi));
         harness_.expect(handler_calls == calls_by_mpi,

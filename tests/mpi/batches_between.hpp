@@ -7,11 +7,7 @@ namespace nodeaware::test {
 
 /// MPICH 4.0.2: Alltoallv on a communicator of one rank does not end while messages of persistent
 /// requests to itself are under way (three ranks, each with such a communicator).
-#ifdef MPICH_VERSION
-constexpr bool lone_alltoallv_is_broken = true;
-#else
-constexpr bool lone_alltoallv_is_broken = false;
-#endif
+inline const bool lone_alltoallv_is_broken = !is_open_mpi();
 
 inline void add_up(const Log& log, MPI_Comm comm, int value) {
     int rank = 0;

@@ -63,11 +63,7 @@ struct Operation {
 };
 
 /// MPICH 4.0.2: the status of an Irecv from MPI_PROC_NULL has source 0 and tag 0.
-#ifdef MPICH_VERSION
-constexpr bool nonblocking_from_nobody_is_broken = true;
-#else
-constexpr bool nonblocking_from_nobody_is_broken = false;
-#endif
+inline const bool nonblocking_from_nobody_is_broken = !is_open_mpi();
 
 constexpr int untouched_error = 77; ///< that the library may not overwrite
 

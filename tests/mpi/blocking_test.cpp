@@ -24,6 +24,7 @@ class Blocking {
 
     void collectives();
     void communicators();
+    void connect(MPI_Comm made);
     void windows();
     void files(const std::string& folder);
     void buffered();
@@ -103,7 +104,13 @@ void Blocking::communicators() {
     before("Intercomm_merge", [&] { MPI_Intercomm_merge(inter, 0, &merged); });
     MPI_Comm_free(&merged);
     MPI_Comm_free(&inter);
-#ifdef OPEN_MPI // MPICH has no ports over UCX
+    if (is_open_mpi()) { connect(made); } // MPICH has no ports over UCX
+    MPI_Comm_free(&made);
+    MPI_Group_free(&group);
+}
+
+void Blocking::connect(MPI_Comm made) {
+    MPI_Comm inter = MPI_COMM_NULL;
     std::array<char, MPI_MAX_PORT_NAME> port{};
     if (rank_ == receiver) { MPI_Open_port(MPI_INFO_NULL, port.data()); }
     MPI_Bcast(port.data(), MPI_MAX_PORT_NAME, MPI_CHAR, receiver, MPI_COMM_WORLD);
@@ -116,9 +123,6 @@ void Blocking::communicators() {
     });
     MPI_Comm_disconnect(&inter);
     if (rank_ == receiver) { MPI_Close_port(port.data()); }
-#endif
-    MPI_Comm_free(&made);
-    MPI_Group_free(&group);
 }
 
 void Blocking::windows() {

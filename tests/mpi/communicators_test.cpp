@@ -106,12 +106,8 @@ void handles_used_again(Harness& harness) {
 /// As many as MPICH can have, nearly, in orders that differ: the library must leave the application
 /// its communicators, and not search for long among its own.
 void many_alive(Harness& harness) {
-#ifdef OPEN_MPI
-    constexpr int number = 600;
-#else
-    constexpr int number = 1900;
-#endif
-    std::vector<MPI_Comm> comms(number, MPI_COMM_NULL);
+    const int number = is_open_mpi() ? 600 : 1900;
+    std::vector<MPI_Comm> comms(static_cast<size_t>(number), MPI_COMM_NULL);
     Random random(7);
     for (int i = 0; i < number; ++i) {
         std::vector<int> keys(static_cast<size_t>(harness.size()));

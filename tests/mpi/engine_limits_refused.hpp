@@ -113,9 +113,7 @@ class Refused {
 inline void refused(Program& program, int /*count*/) {
     const Refused messages(program);
     for (const int bytes : {500, 1000, 3000, 5000, 20000}) { messages.cut(bytes); }
-#ifndef OPEN_MPI
-    messages.freed();
-#endif
+    if (!is_open_mpi()) { messages.freed(); }
     messages.buffered(2000);
 }
 

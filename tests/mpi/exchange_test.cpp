@@ -28,11 +28,8 @@ bool is_uniform(Operation operation) {
 /// Open MPI 4.1 multiplies displacements by extents that are in bytes already where there is but
 /// one rank.
 bool native_is_broken(Operation operation, int size, bool symmetric) {
-#ifdef MPICH
-    return operation == neighbor_alltoallw && size > 0 && !symmetric;
-#else
-    return operation == alltoallw && size == 1 && symmetric;
-#endif
+    return is_open_mpi() ? operation == alltoallw && size == 1 && symmetric
+                         : operation == neighbor_alltoallw && size > 0 && !symmetric;
 }
 
 /// The four functions that a call can go to.

@@ -30,9 +30,10 @@ int main(int argc, char** argv) {
     };
     exchange();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-#ifdef OPEN_MPI // where each has its own
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-#endif
+    // With Open MPI each has its own.
+    if (nodeaware::test::is_open_mpi()) {
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    }
     for (int i = 0; i < 3; ++i) {
         const std::array<int, 8> many{};
         int one = 0;

@@ -6,11 +6,23 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <string_view>
 
 /// What the MPI test programs share: every rank checks, rank by rank the first failures are
 /// printed, and the program fails if any rank does. The programs are ordinary MPI programs; those
 /// that compare call PMPI_X for what MPI does by itself.
 namespace nodeaware::test {
+
+/// Else MPICH, or a relative, below the standard's binary interface, too.
+inline bool is_open_mpi() {
+    static const bool is = [] {
+        char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+        int length = 0;
+        PMPI_Get_library_version(version, &length);
+        return std::string_view(version).starts_with("Open MPI");
+    }();
+    return is;
+}
 
 class Harness {
   public:

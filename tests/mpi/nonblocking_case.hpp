@@ -47,29 +47,25 @@ struct Place {
     }
 };
 
-#ifdef MPICH
-constexpr bool mpich = true;
-#else
-constexpr bool mpich = false;
-#endif
+inline const bool mpich = !is_open_mpi();
 
 // What natively goes wrong is left out: with MPICH 4.0.2 what says mpich, and with Open MPI 4.1.4
 // what says !mpich.
 
 /// An inactive request of a persistent collective makes MPI_Waitany and the like wait forever.
-constexpr bool inactive_is_broken = mpich;
+inline const bool inactive_is_broken = mpich;
 /// MPI_Testall fails where there is a request of a persistent collective.
-constexpr bool persistent_testall_is_broken = mpich;
+inline const bool persistent_testall_is_broken = mpich;
 /// Alltoallv and alltoallw in place wait forever where there are messages without data, unless they
 /// block.
-constexpr bool zero_in_place_is_broken = !mpich;
+inline const bool zero_in_place_is_broken = !mpich;
 /// Where both neighbours in a dimension are the same rank, nonblocking operations swap the two
 /// messages, and blocking ones do not.
-constexpr bool small_torus_is_broken = !mpich;
+inline const bool small_torus_is_broken = !mpich;
 /// Datatypes freed while a persistent operation uses them are gone.
-constexpr bool freed_types_are_broken = !mpich;
+inline const bool freed_types_are_broken = !mpich;
 /// Communicators freed while an operation uses them are gone.
-constexpr bool freed_communicators_are_broken = !mpich;
+inline const bool freed_communicators_are_broken = !mpich;
 
 /// MPICH sends by the wrong counts where a rank has more or fewer sources than destinations, and
 /// its alltoallw in place moves wrong data unless it blocks. Open MPI multiplies displacements by

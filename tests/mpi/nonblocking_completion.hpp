@@ -76,7 +76,7 @@ class Completion {
                             "a persistent request was changed");
             entry.exchange->request = requests_[at];
             entry.exchange->finish(harness_);
-            if constexpr (inactive_is_broken) { requests_[at] = MPI_REQUEST_NULL; }
+            if (inactive_is_broken) { requests_[at] = MPI_REQUEST_NULL; }
             return;
         }
         harness_.expect(requests_[at] == MPI_REQUEST_NULL, "a message's request is left");

@@ -94,7 +94,8 @@ TEST(Doctor, LooksAtPrograms) {
     expect(line(Kind::not_executable), Verdict::wrong, "no file that may be run");
     expect(line(Kind::foreign), Verdict::wrong, "another kind of processor");
     expect(line(Kind::linked_statically), Verdict::wrong, "statically linked");
-    expect(line(Kind::of_standard_mpi), Verdict::wrong, "libmpi_abi.so");
+    expect(judge_program({"./app", Kind::linked_dynamically, MpiFlavor::abi, false}), Verdict::ok,
+           "needs MPI's standard binary interface");
     expect(line(Kind::linked_dynamically, true), Verdict::wrong, "ignores LD_PRELOAD");
 }
 

@@ -17,7 +17,9 @@ struct Functions {
 
 // The part of the library for one MPI, which the preloaded one opens for itself only.
 void* opened_library() {
-#ifdef OPEN_MPI
+#if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
+    return dlopen("libnodeaware-abi.so", RTLD_LAZY | RTLD_NOLOAD);
+#elif defined(OPEN_MPI)
     return dlopen("libnodeaware-openmpi.so", RTLD_LAZY | RTLD_NOLOAD);
 #else
     return dlopen("libnodeaware-mpich.so", RTLD_LAZY | RTLD_NOLOAD);

@@ -33,7 +33,7 @@ set(CPACK_RPM_PACKAGE_RELOCATABLE OFF) # for /etc
 set(CPACK_RPM_PACKAGE_LICENSE BSD-3-Clause)
 set(CPACK_RPM_PACKAGE_SUGGESTS "openmpi, mpich")
 # The MPI is the application's; the programs of the package need one of them, too.
-set(CPACK_RPM_SPEC_MORE_DEFINE "%global __requires_exclude ^libmpi(ch)?\\\\.so")
+set(CPACK_RPM_SPEC_MORE_DEFINE "%global __requires_exclude ^libmpi(ch|_abi)?\\\\.so")
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/nodeaware.conf")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
   /etc /usr/share/man /usr/share/man/man1 /usr/share/man/man7 /usr/share/zsh /usr/share/zsh/site-functions

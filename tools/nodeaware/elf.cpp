@@ -123,6 +123,7 @@ std::optional<fs::path> find_library(const std::string& name,
 std::optional<MpiFlavor> flavor_of_library(const std::string& name,
                                            const std::vector<std::string>& search_path) {
     if (name.starts_with("libmpich.so")) { return MpiFlavor::mpich; }
+    if (name.starts_with("libmpi_abi.so")) { return MpiFlavor::abi; }
     if (!name.starts_with("libmpi.so")) { return std::nullopt; }
     if (const auto file = find_library(name, search_path)) {
         return Image(*file).contains("ompi_mpi_comm_world") ? MpiFlavor::openmpi : MpiFlavor::mpich;
@@ -214,7 +215,37 @@ template <class Wanted> bool find_needed(const fs::path& program, Wanted is_want
 
 } // namespace
 
-const char* name_of(MpiFlavor flavor) { return flavor == MpiFlavor::openmpi ? "openmpi" : "mpich"; }
+const char* name_of(MpiFlavor flavor) {
+    switch (flavor) {
+    case MpiFlavor::openmpi: return "openmpi";
+    case MpiFlavor::mpich: return "mpich";
+    case MpiFlavor::abi: return "abi";
+    }
+    return "";
+}
+
+const char* called(MpiFlavor flavor) {
+    switch (flavor) {
+    case MpiFlavor::openmpi: return "Open MPI";
+    case MpiFlavor::mpich: return "MPICH";
+    case MpiFlavor::abi: return "MPI's standard binary interface";
+    }
+    return "";
+}
+
+std::optional<MpiFlavor> flavor_named(const std::string& name) {
+    const auto* const found =
+        std::find_if(mpi_flavors.begin(), mpi_flavors.end(),
+                     [&](MpiFlavor flavor) { return name == name_of(flavor); });
+    return found == mpi_flavors.end() ? std::nullopt : std::optional(*found);
+}
+
+std::vector<std::string> names_of_flavors() {
+    std::vector<std::string> names;
+    names.reserve(mpi_flavors.size());
+    for (const MpiFlavor flavor : mpi_flavors) { names.emplace_back(name_of(flavor)); }
+    return names;
+}
 
 fs::path find_program(const std::string& word) {
     const auto runs = [](const fs::path& file) {
@@ -290,12 +321,6 @@ std::optional<NeededMpi> needed_mpi(const fs::path& program) {
         return mpi.has_value();
     });
     return mpi;
-}
-
-bool needs_standard_mpi(const fs::path& program) {
-    return find_needed(program, [](const std::string& name, const std::vector<std::string>&) {
-        return name.starts_with("libmpi_abi.so");
-    });
 }
 
 std::optional<MpiFlavor> mpi_of(const fs::path& program) {

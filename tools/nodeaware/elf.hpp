@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -7,11 +8,18 @@
 
 namespace nodeaware::tool {
 
-/// MPI libraries with a binary interface of their own. MPICH stands for all that share its
-/// interface (Intel MPI, MVAPICH, Cray MPICH).
-enum class MpiFlavor { openmpi, mpich };
+/// The binary interfaces of MPI libraries. MPICH stands for all that share its own (Intel MPI,
+/// MVAPICH, Cray MPICH), `abi` for that of MPI 5.0, chapter 20, whichever MPI has it.
+enum class MpiFlavor { openmpi, mpich, abi };
+inline constexpr std::array mpi_flavors = {MpiFlavor::openmpi, MpiFlavor::mpich, MpiFlavor::abi};
 
+/// In names of files and on command lines.
 const char* name_of(MpiFlavor flavor);
+/// In a sentence.
+const char* called(MpiFlavor flavor);
+/// Nothing for an empty name.
+std::optional<MpiFlavor> flavor_named(const std::string& name);
+std::vector<std::string> names_of_flavors();
 
 /// The file that a shell would run for this word, or an empty path.
 std::filesystem::path find_program(const std::string& word);
@@ -42,9 +50,5 @@ struct NeededMpi {
 /// What a program or one of its libraries needs of MPI, if anything.
 std::optional<NeededMpi> needed_mpi(const std::filesystem::path& program);
 std::optional<MpiFlavor> mpi_of(const std::filesystem::path& program);
-
-/// Whether it needs MPI by the standard's own binary interface (MPI 5.0, chapter 20), whichever MPI
-/// that is.
-bool needs_standard_mpi(const std::filesystem::path& program);
 
 } // namespace nodeaware::tool

@@ -52,10 +52,6 @@ programs_of(const Launcher& launcher, const std::vector<std::string>& command, s
     return programs;
 }
 
-const char* text_of(MpiFlavor flavor) {
-    return flavor == MpiFlavor::openmpi ? "Open MPI" : "MPICH";
-}
-
 /// The MPI that the program itself needs, as far as its file tells.
 std::optional<MpiFlavor> flavor_of(const LaunchedProgram& program, const std::string& word) {
     if (program.is_in_container) { return std::nullopt; }
@@ -64,12 +60,7 @@ std::optional<MpiFlavor> flavor_of(const LaunchedProgram& program, const std::st
     if (is_statically_linked(file)) {
         throw LaunchError(word + " is statically linked, which leaves nothing to preload\nIf it "
                                  "only starts the MPI program, say which MPI that needs: --mpi "
-                                 "openmpi or --mpi mpich.");
-    }
-    if (needs_standard_mpi(file)) {
-        throw LaunchError(word +
-                          " needs libmpi_abi.so, MPI's standard binary interface, which the "
-                          "library does not know\nBuild it with mpicc instead of mpicc_abi.");
+                                 "openmpi, mpich or abi.");
     }
     return mpi_of(file);
 }
@@ -84,9 +75,10 @@ std::optional<MpiFlavor> flavor_of(const std::vector<std::string>& command, cons
         if (found && flavor && *found != *flavor) {
             throw LaunchError("the programs of this command need different MPIs");
         }
-        if (found && of_launcher && *found != *of_launcher) {
-            throw LaunchError(word + " needs " + text_of(*found) + ", but " + command[launcher_at] +
-                              " belongs to " + text_of(*of_launcher));
+        const bool has_either = found == MpiFlavor::abi;
+        if (found && of_launcher && !has_either && *found != *of_launcher) {
+            throw LaunchError(word + " needs " + called(*found) + ", but " + command[launcher_at] +
+                              " belongs to " + called(*of_launcher));
         }
         if (found) { flavor = found; }
     }

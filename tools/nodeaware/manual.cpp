@@ -136,8 +136,10 @@ void add_ends_of_library(Roff& page) {
                    "job at MPI_Init, by MPI_Abort.");
     page.section("FILES");
     page.item("`/PREFIX/lib/libnodeaware.so`", "The library to be preloaded, for every MPI.");
-    page.item("`/PREFIX/lib/libnodeaware-openmpi.so`, `/PREFIX/lib/libnodeaware-mpich.so`",
-              "What knows an MPI: it lies beside the library, which loads it at MPI_Init.");
+    page.item("`/PREFIX/lib/libnodeaware-openmpi.so`, `/PREFIX/lib/libnodeaware-mpich.so`, "
+              "`/PREFIX/lib/libnodeaware-abi.so`",
+              "What knows an MPI, the last one MPI's standard binary interface (`libmpi_abi.so`): "
+              "it lies beside the library, which loads it at MPI_Init.");
     page.item("`/PREFIX/etc/nodeaware.conf`",
               "An example for `NODEAWARE_CONFIG`, which the modulefile sets; in packages "
               "`/etc/nodeaware.conf`.");

@@ -70,7 +70,8 @@ void add_versions(Roff& page) {
                      "`libnodeaware-mpich.so` MPICH and those that took over its interface "
                      "(`libmpi.so.12`: Intel MPI, MVAPICH, Cray MPICH). Functions that are newer "
                      "than the MPI of the build go past it. Tested with Open MPI 4.1 and MPICH "
-                     "4.0. The interface of MPI 5 (`libmpi_abi.so`) is not served.");
+                     "4.0. Programs of the standard's own interface (MPI 5, `libmpi_abi.so`) are "
+                     "served by `libnodeaware-abi.so`, whichever of the two is below it.");
     page.item("C library", "glibc, at least as new as the one of the build; x86-64 is tested.");
 }
 

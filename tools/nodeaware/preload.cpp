@@ -2,6 +2,8 @@
 
 #include "runtime/job/options.hpp"
 
+#include <algorithm>
+
 namespace nodeaware::tool {
 
 namespace fs = std::filesystem;
@@ -16,18 +18,15 @@ bool has_core(const fs::path& folder, const char* flavor) {
 
 fs::path find_library(std::optional<MpiFlavor> flavor) {
     const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-    const char* const openmpi = name_of(MpiFlavor::openmpi);
-    const char* const mpich = name_of(MpiFlavor::mpich);
+    const std::vector<MpiFlavor> wanted =
+        flavor ? std::vector{*flavor} : std::vector(mpi_flavors.begin(), mpi_flavors.end());
     std::vector<fs::path> candidates = {own, own / ".." / NODEAWARE_LIBRARY_FOLDER};
-    for (const char* const name : {openmpi, mpich}) {
-        if (!flavor || name_of(*flavor) == std::string_view(name)) {
-            candidates.push_back(own / ".." / name);
-        }
-    }
+    for (const MpiFlavor one : wanted) { candidates.push_back(own / ".." / name_of(one)); }
     std::string searched;
     for (const fs::path& folder : candidates) {
-        const bool has_one = flavor ? has_core(folder, name_of(*flavor))
-                                    : has_core(folder, openmpi) || has_core(folder, mpich);
+        const bool has_one = std::any_of(wanted.begin(), wanted.end(), [&](MpiFlavor one) {
+            return has_core(folder, name_of(one));
+        });
         if (has_one && fs::exists(folder / "libnodeaware.so")) {
             return fs::canonical(folder) / "libnodeaware.so";
         }
@@ -36,7 +35,7 @@ fs::path find_library(std::optional<MpiFlavor> flavor) {
     const std::string core = flavor ? "libnodeaware-" + std::string(name_of(*flavor)) + ".so"
                                     : "libnodeaware.so with the core for an MPI";
     throw LaunchError(
-        (flavor ? "the program runs on " + std::string(name_of(*flavor)) + ", and there is no "
+        (flavor ? "the program runs on " + std::string(called(*flavor)) + ", and there is no "
                 : "there is no ") +
         core + " in" + searched + "\nBuild the library for that MPI, see README.md.");
 }

@@ -25,7 +25,7 @@ struct RunArguments {
     std::map<std::string, std::string> settings; ///< by option name, as in NODEAWARE_NAME
     std::string profile;                         ///< a folder; empty: none
     std::string placement;                       ///< a file; empty: none
-    std::string mpi;                             ///< "openmpi" or "mpich"; empty: as it looks
+    std::string mpi;                             ///< names_of_flavors(); empty: as it looks
     bool print = false;
 };
 
@@ -85,11 +85,6 @@ void say_what_to_heed(const std::vector<std::string>& command, const Launch& lau
             "LD_PRELOAD and NODEAWARE_* on to all nodes, or have nodeaware run in front\n",
             word);
     }
-}
-
-std::optional<MpiFlavor> flavor_named(const std::string& name) {
-    if (name.empty()) { return std::nullopt; }
-    return name == name_of(MpiFlavor::openmpi) ? MpiFlavor::openmpi : MpiFlavor::mpich;
 }
 
 /// What is to be run, with what the launcher needs for the placement.
@@ -156,7 +151,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& command_line
         ->add_option("--mpi", arguments->mpi,
                      "The MPI that the program runs on, where its file and the launcher do not "
                      "tell, or tell it wrong")
-        ->check(CLI::IsMember({name_of(MpiFlavor::openmpi), name_of(MpiFlavor::mpich)}));
+        ->check(CLI::IsMember(names_of_flavors()));
     command->add_flag("--print", arguments->print,
                       "Print the command instead of running it, for a shell");
     command->callback([arguments, &command_line] { run(*arguments, command_line); });

@@ -1,6 +1,7 @@
 #include "tests/mpi/conformance/runner.hpp"
 
 #include "tests/mpi/conformance/exchanges.hpp"
+#include "tests/mpi/harness.hpp"
 
 #include <array>
 #include <csignal>
@@ -16,12 +17,6 @@
 namespace nodeaware::conformance {
 
 namespace {
-
-#ifdef OPEN_MPI
-constexpr const char* mpi_name = "openmpi";
-#else
-constexpr const char* mpi_name = "mpich";
-#endif
 
 int transcript = -1; ///< for the signal handler
 
@@ -81,7 +76,9 @@ std::vector<std::string> read_left_out(const std::string& path) {
         std::istringstream words(line);
         std::string mpi;
         std::string pattern;
-        if (words >> mpi >> pattern && mpi == mpi_name) { patterns.push_back(pattern); }
+        if (words >> mpi >> pattern && mpi == (test::is_open_mpi() ? "openmpi" : "mpich")) {
+            patterns.push_back(pattern);
+        }
     }
     return patterns;
 }

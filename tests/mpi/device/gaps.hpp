@@ -79,7 +79,7 @@ inline std::vector<Gaps> make_gaps() {
         add(order == MPI_ORDER_C ? "subarray" : "subarray as of Fortran", made, 3);
     }
     constexpr std::array grid = {30, 50};
-    constexpr std::array distributions = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC};
+    constexpr std::array<int, 2> distributions = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC};
     constexpr std::array blocks = {3, 2};
     constexpr std::array processes = {2, 3};
     MPI_Type_create_darray(6, 4, 2, grid.data(), distributions.data(), blocks.data(),

@@ -41,7 +41,7 @@ Kind kind_of(const fs::path& file) {
     };
     if (processor(bytes) != processor(own)) { return Kind::foreign; }
     if (is_statically_linked(file)) { return Kind::linked_statically; }
-    return needs_standard_mpi(file) ? Kind::of_standard_mpi : Kind::linked_dynamically;
+    return Kind::linked_dynamically;
 }
 
 bool has_privileges(const fs::path& file) {

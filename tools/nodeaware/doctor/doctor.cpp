@@ -24,16 +24,10 @@ using namespace doctor;
 using Json = nlohmann::ordered_json;
 
 struct DoctorArguments {
-    std::string mpi; ///< "openmpi" or "mpich"; empty: as it looks
+    std::string mpi; ///< names_of_flavors(); empty: as it looks
     double most_seconds = 120;
     bool json = false;
 };
-
-std::optional<MpiFlavor> flavor_of(const DoctorArguments& arguments) {
-    if (arguments.mpi.empty()) { return std::nullopt; }
-    return arguments.mpi == tool::name_of(MpiFlavor::openmpi) ? MpiFlavor::openmpi
-                                                              : MpiFlavor::mpich;
-}
 
 std::string in_one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
@@ -124,7 +118,7 @@ void run_probe(const Job& job, double most_seconds, Facts& facts) {
 }
 
 Facts gather(const DoctorArguments& arguments, const std::vector<std::string>& command) {
-    const Job job = understand_job(command, flavor_of(arguments));
+    const Job job = understand_job(command, flavor_named(arguments.mpi));
     Facts facts;
     facts.programs = job.facts;
     facts.flavor = job.flavor;
@@ -194,8 +188,7 @@ void add_doctor_command(CLI::App& app, const std::vector<std::string>& command_l
         ->add_option("--mpi", arguments->mpi,
                      "The MPI of the job, where the program's file and the launcher do not tell, "
                      "or tell it wrong")
-        ->check(
-            CLI::IsMember({tool::name_of(MpiFlavor::openmpi), tool::name_of(MpiFlavor::mpich)}));
+        ->check(CLI::IsMember(names_of_flavors()));
     command
         ->add_option(
             "--time-limit", arguments->most_seconds,

@@ -21,7 +21,6 @@ struct ProgramFacts {
         foreign, ///< for another kind of processor
         script,
         linked_statically,
-        of_standard_mpi, ///< needs_standard_mpi()
         linked_dynamically
     };
     Kind kind = Kind::missing;

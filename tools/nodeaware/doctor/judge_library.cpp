@@ -105,7 +105,7 @@ Line judge_mpi(const Facts& facts) {
 Line judge_library(const Facts& facts) {
     if (facts.library.empty()) {
         return {"library", Verdict::wrong, facts.no_library,
-                "Install the library for " + called(facts.flavor) +
+                std::string("Install the library for ") + called(facts.flavor) +
                     " in the same prefix: cmake --install."};
     }
     const JobFacts& job = facts.jobs.front();

@@ -16,7 +16,7 @@ namespace {
 using Kind = ProgramFacts::Kind;
 
 std::string mpi_in_words(const ProgramFacts& program) {
-    return program.mpi ? "needs " + called(*program.mpi)
+    return program.mpi ? std::string("needs ") + called(*program.mpi)
                        : "does not tell which MPI it needs, as programs that load theirs later";
 }
 
@@ -48,14 +48,20 @@ Told told_by_launcher(const Facts& facts) {
 }
 
 std::string remedy_for_worlds_of_one(const Facts& facts) {
-    const std::string mpi = called(facts.flavor);
+    // By the standard's interface a program may have either.
+    const MpiFlavor flavor =
+        facts.flavor == MpiFlavor::abi && facts.launcher ? *facts.launcher : facts.flavor;
+    const std::string mpi = flavor == MpiFlavor::abi ? "an MPI" : called(flavor);
     if (facts.is_srun) {
         return "Let srun and " + mpi +
                " speak the same protocol: srun --mpi=pmix or --mpi=pmi2, of "
                "those that srun --mpi=list has.";
     }
+    if (flavor == MpiFlavor::abi) {
+        return "Start the program by the mpirun of the MPI whose libmpi_abi.so it finds.";
+    }
     const char* const names =
-        facts.flavor == MpiFlavor::openmpi
+        flavor == MpiFlavor::openmpi
             ? "mpirun.openmpi, or the mpirun beside its ompi_info"
             : "mpiexec.hydra, mpirun.mpich, or the mpirun beside its mpichversion";
     return "The programs of " + mpi + " are started by the mpirun of the same " + mpi + ": " +
@@ -94,10 +100,6 @@ Line judge_program(const ProgramFacts& program) {
     case Kind::linked_statically:
         return wrong("is statically linked, which leaves nothing to preload",
                      "Link it with the shared libraries of MPI and of C.");
-    case Kind::of_standard_mpi:
-        return wrong("needs libmpi_abi.so, MPI's standard binary interface, which the library does "
-                     "not know",
-                     "Build it with mpicc instead of mpicc_abi.");
     default: break;
     }
     if (program.has_privileges) {
@@ -180,11 +182,12 @@ Line judge_ranks(const Facts& facts) {
     if (worlds > 1 || (job.ranks == 1 && told.ranks > 1)) {
         const auto is_single = [](const JobFacts& one) { return one.ranks == 1; };
         const bool are_single = std::all_of(facts.jobs.begin(), facts.jobs.end(), is_single);
-        const bool is_foreign = facts.launcher && *facts.launcher != facts.flavor;
-        const std::string whose = is_foreign
-                                      ? "; the launcher belongs to " + called(*facts.launcher) +
-                                            ", the program to " + called(facts.flavor)
-                                      : "";
+        const bool is_foreign =
+            facts.launcher && facts.flavor != MpiFlavor::abi && *facts.launcher != facts.flavor;
+        const std::string whose = is_foreign ? std::string("; the launcher belongs to ") +
+                                                   called(*facts.launcher) + ", the program to " +
+                                                   called(facts.flavor)
+                                             : "";
         return {"ranks", Verdict::wrong,
                 (worlds > 1 ? std::to_string(worlds) +
                                   (are_single ? " processes, and each is a job of one rank"

@@ -26,7 +26,9 @@ namespace {
 using namespace nodeaware;
 using namespace nodeaware::tool::doctor;
 
-#ifdef OPEN_MPI
+#if defined(NODEAWARE_STANDARD_INTERFACE)
+constexpr tool::MpiFlavor flavor = tool::MpiFlavor::abi;
+#elif defined(OPEN_MPI)
 constexpr tool::MpiFlavor flavor = tool::MpiFlavor::openmpi;
 #else
 constexpr tool::MpiFlavor flavor = tool::MpiFlavor::mpich;

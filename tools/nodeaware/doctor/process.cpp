@@ -70,6 +70,12 @@ bool is_of_mpi(const std::string& name) {
                        [&](const char* beginning) { return name.starts_with(beginning); });
 }
 
+bool is_mpi_itself(const std::string& name) {
+    constexpr std::array beginnings = {"libmpi.so", "libmpich.so", "libmpi_abi.so"};
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const char* beginning) { return name.starts_with(beginning); });
+}
+
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
 /// Why the core cannot be loaded, as the preloaded library would; empty: it can.
@@ -117,7 +123,7 @@ RankFacts facts_of_process(MpiFlavor flavor) {
         const std::string name = name_in(file);
         if (name == "libnodeaware.so") {
             facts.library = file;
-        } else if (name.starts_with("libmpi.so") || name.starts_with("libmpich.so")) {
+        } else if (is_mpi_itself(name)) {
             std::error_code error;
             facts.mpi_file = std::filesystem::canonical(file, error).string();
         } else if (!is_of_mpi(name) && has_mpi_functions(file)) {

@@ -33,8 +33,6 @@ std::string joined(const std::vector<std::string>& parts, const std::string& sep
     return text;
 }
 
-std::string called(MpiFlavor flavor) { return flavor == MpiFlavor::openmpi ? "Open MPI" : "MPICH"; }
-
 std::string name_in(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 } // namespace nodeaware::tool::doctor

@@ -15,8 +15,6 @@ std::string counted(std::int64_t count, const std::string& thing);
 /// "128 MiB", rounded down.
 std::string bytes_in_words(std::uint64_t bytes);
 std::string joined(const std::vector<std::string>& parts, const std::string& separator = ", ");
-/// "Open MPI", "MPICH".
-std::string called(MpiFlavor flavor);
 /// The name of a file without its folder.
 std::string name_in(const std::string& path);
 
