@@ -213,25 +213,24 @@ template <class Wanted> bool find_needed(const fs::path& program, Wanted is_want
     return false;
 }
 
+struct FlavorWords {
+    const char* name;
+    const char* called;
+};
+
+FlavorWords words_of(MpiFlavor flavor) {
+    switch (flavor) {
+    case MpiFlavor::openmpi: return {"openmpi", "Open MPI"};
+    case MpiFlavor::mpich: return {"mpich", "MPICH"};
+    case MpiFlavor::abi: return {"abi", "MPI's standard binary interface"};
+    }
+    return {"", ""};
+}
+
 } // namespace
 
-const char* name_of(MpiFlavor flavor) {
-    switch (flavor) {
-    case MpiFlavor::openmpi: return "openmpi";
-    case MpiFlavor::mpich: return "mpich";
-    case MpiFlavor::abi: return "abi";
-    }
-    return "";
-}
-
-const char* called(MpiFlavor flavor) {
-    switch (flavor) {
-    case MpiFlavor::openmpi: return "Open MPI";
-    case MpiFlavor::mpich: return "MPICH";
-    case MpiFlavor::abi: return "MPI's standard binary interface";
-    }
-    return "";
-}
+const char* name_of(MpiFlavor flavor) { return words_of(flavor).name; }
+const char* called(MpiFlavor flavor) { return words_of(flavor).called; }
 
 std::optional<MpiFlavor> flavor_named(const std::string& name) {
     const auto* const found =

@@ -75,8 +75,8 @@ std::optional<MpiFlavor> flavor_of(const std::vector<std::string>& command, cons
         if (found && flavor && *found != *flavor) {
             throw LaunchError("the programs of this command need different MPIs");
         }
-        const bool has_either = found == MpiFlavor::abi;
-        if (found && of_launcher && !has_either && *found != *of_launcher) {
+        const bool runs_on_either = found == MpiFlavor::abi;
+        if (found && of_launcher && !runs_on_either && *found != *of_launcher) {
             throw LaunchError(word + " needs " + called(*found) + ", but " + command[launcher_at] +
                               " belongs to " + called(*of_launcher));
         }
