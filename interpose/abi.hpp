@@ -136,6 +136,8 @@ struct Core {
     void* (*call_and_keep)(void (*function)(void*), void* argument, int blocking);
     /// Throws it.
     void (*throw_kept)(void* kept);
+    /// MPI calls an error handler of the application, one of C, on this thread.
+    void (*error_told)(int code);
     /// Not 0: of the other functions in the table the core is told when it was called, how long it
     /// took and on which communicator, where MPI has served it; nullptr: it has none. `function` is
     /// a literal. `begin` is what `call_begins` has said just before MPI's own call. `passed`:
@@ -146,6 +148,8 @@ struct Core {
                       const Passed* passed);
     /// Before memory is made that ranks share, if point-to-point functions are called here.
     void (*memory_shared)();
+    /// Buffered messages of a communicator or a session have got memory of their own.
+    void (*buffer_attached)();
 
     /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
     /// it returns; false if the application's own call must do it, on this and every other rank.

@@ -285,6 +285,17 @@ void Application::call_and_keep(void (*function)(void*), void* argument) {
     state_.thrown = running_core.load()->call_and_keep(function, argument, state_.blocking);
 }
 
+void tell_error(int code) {
+    ++thread.errors;
+    thread.last_error = code;
+    if (const abi::Core* const core = running_core.load()) { core->error_told(code); }
+}
+
+Outcome::Outcome() : errors_(thread.errors) {}
+int Outcome::of(int returned) const {
+    return returned == 0 && thread.errors != errors_ ? thread.last_error : returned;
+}
+
 void before_end(bool by_abort) {
     if (const abi::Core* const core = running_core.load(std::memory_order_acquire)) {
         const Inside inside;

@@ -105,6 +105,7 @@ template <FunctionName function, size_t count, class Call>
 void around_creation(void* const (&arguments)[count], Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
     if (core == nullptr) { return call(); }
+    const Outcome outcome;
     {
         const abi::MPI_Comm parent = to_communicator(arguments[0]);
         const BlockingCall blocking(*core);
@@ -112,7 +113,7 @@ void around_creation(void* const (&arguments)[count], Fint& error, Binding bindi
         call();
         told.done(error, &parent);
     }
-    if (error != 0) { return core->not_created(); }
+    if (outcome.of(error) != 0) { return core->not_created(); }
     const Inside inside;
     error = announce_created(*core, arguments[0], arguments[count - 2]);
 }
@@ -212,6 +213,12 @@ template <FunctionName function, class Call>
 void around_sharing(void* const* arguments, const Fint& error, Binding binding, Call call) {
     if (const abi::Core* core = core_for(binding)) { before_sharing(*core); }
     around_blocking<function>(arguments, error, binding, call);
+}
+
+template <FunctionName function, class Call>
+void around_attaching(void* const* arguments, const Fint& error, Binding binding, Call call) {
+    around_blocking<function>(arguments, error, binding, call);
+    if (const abi::Core* core = core_for(binding)) { attached(*core, error); }
 }
 
 template <FunctionName function, class Call>
@@ -337,6 +344,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_begun<"MPI_" #Name>)
 #define FORTRAN_SHARING(Name, name, NAME, count, texts)                                            \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing<"MPI_" #Name>)
+#define FORTRAN_ATTACHING(Name, name, NAME, count, texts)                                          \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_attaching<"MPI_" #Name>)
 #define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \
     FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking<"MPI_" #Name>)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \

@@ -96,6 +96,8 @@ struct ThreadState {
     const void* caller = nullptr;  ///< of the outermost of them, in the application
     const void* fortran = nullptr; ///< the same, of a call from Fortran
     void* thrown = nullptr;        ///< kept until the outermost ends
+    unsigned errors = 0;           ///< of which MPI has told handlers of the application
+    int last_error = 0;
 };
 
 /// Around a call from Fortran. MPI may do it by functions of C, whose caller is then not the
@@ -135,6 +137,21 @@ class Application {
     void call_and_keep(void (*function)(void*), void* argument);
 
     ThreadState state_; ///< of whoever has called it
+};
+
+/// MPI is calling an error handler of the application.
+void tell_error(int code);
+
+/// Before MPI's own call: what that has come to. MPICH from 4.3 on returns success once it has
+/// called such a handler.
+class Outcome {
+  public:
+    Outcome();
+    /// The error code; `returned` is what the call has returned.
+    int of(int returned) const;
+
+  private:
+    unsigned errors_;
 };
 
 /// Before a function that may block in MPI.
@@ -196,6 +213,12 @@ inline void before_sharing(const abi::Core& core) {
     core.memory_shared();
 }
 
+/// After memory was given to buffered messages of a communicator or a session.
+inline int attached(const abi::Core& core, int result) {
+    if (result == 0) { core.buffer_attached(); }
+    return result;
+}
+
 /// Around MPI's own collective call, whose communicator is asked for afterwards.
 template <class Call, class Communicator>
 int around_meeting(const abi::Core& core, Call call, Communicator communicator) {
@@ -205,8 +228,11 @@ int around_meeting(const abi::Core& core, Call call, Communicator communicator) 
     }
     const Inside inside;
     core.before_meeting();
+    const Outcome outcome;
     const int result = call();
-    return core.meeting(communicator(), result);
+    const int code = outcome.of(result);
+    const int after = core.meeting(communicator(), code);
+    return after == code ? result : after;
 }
 
 /// MPI_Allreduce, by the core or by MPI's own `call`.

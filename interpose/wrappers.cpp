@@ -153,6 +153,11 @@ Reduction reduction(Word sent, Word received, Word count, Word type, Word op, Wo
                 const BlockingCall blocking(*core); const ToldCall told(*core, "MPI_" #name);      \
                 return told.done(next(A##count));)
 
+#define ATTACHING(name, count)                                                                     \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, const BlockingCall blocking(*core);      \
+                const ToldCall told(*core, "MPI_" #name);                                          \
+                return attached(*core, told.done(next(A##count)));)
+
 /// Where MPI's functions on files are written with other MPI functions, those are not the
 /// application's.
 #define IO(name, count)                                                                            \
@@ -174,15 +179,17 @@ Reduction reduction(Word sent, Word received, Word count, Word type, Word op, Wo
         if (next.get() == nullptr) { return no_mpi; }                                              \
         const Core* core = active_core(__builtin_return_address(0));                               \
         if (core == nullptr) { return next.get()(A##count); }                                      \
+        const Outcome outcome;                                                                     \
         const int result = [&] {                                                                   \
             const BlockingCall blocking(*core);                                                    \
             const MPI_Comm parent = communicator(first(A##count));                                 \
             const ToldCall told(*core, "MPI_" #name);                                              \
             const int code = told.done(make, &parent);                                             \
-            if (code != 0) { core->not_created(); }                                                \
+            if (outcome.of(code) != 0) { core->not_created(); }                                    \
             return code;                                                                           \
         }();                                                                                       \
-        return result != 0 ? result : announce_created(*core, first(A##count), last(A##count));    \
+        if (outcome.of(result) != 0) { return result; }                                            \
+        return announce_created(*core, first(A##count), last(A##count));                           \
     }
 
 #define CREATION(name, count) WRAP_CREATION(name, count, next.get()(A##count))

@@ -19,6 +19,7 @@
 #include "runtime/device/sharing.hpp"
 #include "runtime/job/ranges.hpp"
 #include "runtime/memory/datatype.hpp"
+#include "runtime/mpi/hidden_errors.hpp"
 #include "runtime/point_to_point/hooks.hpp"
 #include "runtime/progress/activity.hpp"
 #include "runtime/requests/library.hpp"
@@ -84,6 +85,10 @@ abi::Offered allreduce(int* result, const abi::Reduction& reduction, abi::MPI_Co
 void memory_shared() {
     if (library->mailboxes != nullptr) { library->mailboxes->send_at_once(); }
     if (library->messages != nullptr) { library->messages->memory_shared(); }
+}
+
+void buffer_attached() {
+    if (library->messages != nullptr) { library->messages->buffer_attached(); }
 }
 
 /// From now on the preloaded part asks for what the job may need.
@@ -237,10 +242,12 @@ constexpr abi::Core core = {
     .blocking_calls = &activity.blocking_calls,
     .call_and_keep = kept_exceptions::call_and_keep,
     .throw_kept = kept_exceptions::throw_kept,
+    .error_told = hidden_errors::told,
     .told_calls = &activity.told_calls,
     .call_begins = nullptr,
     .call_done = nullptr,
     .memory_shared = memory_shared,
+    .buffer_attached = buffer_attached,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,

@@ -1,5 +1,6 @@
-/* What a program can call of libnodeaware itself: link it with libnodeaware-openmpi or
- * libnodeaware-mpich. It need not be preloaded; if it is, exchanges go by nodes.
+/* What a program can call of libnodeaware itself: link it with libnodeaware-openmpi,
+ * libnodeaware-mpich or libnodeaware-abi. It need not be preloaded; if it is, exchanges go by
+ * nodes.
  *
  * Sparse exchanges: every rank knows to whom it sends and how much, and nobody knows what it
  * receives. Collective over an intracommunicator; the first on it makes a private communicator.

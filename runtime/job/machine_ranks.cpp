@@ -24,7 +24,8 @@ MachineRanks as_mpi_says(int rank, MPI_Comm comm) {
     return machine;
 }
 
-/// Processes with the same text run on one kernel and see the same processes, files and network;
+/// Processes with the same text run on one kernel and see the same processes, under one name, as
+/// those of one Docker container do, and ranks that have a mount namespace each (Apptainer); other
 /// containers and emulated nodes do not. Empty: the system does not tell.
 std::string description_of_system() {
     std::string text;
@@ -33,7 +34,7 @@ std::string description_of_system() {
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) != 0) { return ""; }
     text += name.data();
-    for (const char* const space : {"pid", "mnt", "net", "uts", "ipc"}) {
+    for (const char* const space : {"pid", "uts"}) {
         const std::string file = std::string("/proc/self/ns/") + space;
         std::array<char, 64> link{};
         if (readlink(file.c_str(), link.data(), link.size() - 1) <= 0) { return ""; }

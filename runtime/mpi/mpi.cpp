@@ -1,5 +1,7 @@
 #include "runtime/mpi/mpi.hpp"
 
+#include "runtime/mpi/hidden_errors.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -25,18 +27,21 @@ std::string describe(int code, const char* function) {
 
 bool is_above_open_mpi = false;
 
-void find_out_which() {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    is_above_open_mpi = mpi.Get_library_version(version, &length) == MPI_SUCCESS &&
-                        std::string_view(version).starts_with("Open MPI");
+void find_out_which(std::string_view version) {
+    is_above_open_mpi = version.starts_with("Open MPI");
 }
 
 #else
 
-void find_out_which() {}
+void find_out_which(std::string_view /*version*/) {}
 
 #endif
+
+std::string version_of_library() {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    return mpi.Get_library_version(version, &length) == MPI_SUCCESS ? version : "";
+}
 
 } // namespace
 
@@ -59,7 +64,9 @@ const char* load_mpi(void* (*next)(const char* name)) {
     NODEAWARE_MPI_LARGE_FUNCTIONS(X) // absent from older libraries with the same binary interface
 #undef X
 #endif
-    find_out_which();
+    const std::string version = version_of_library();
+    find_out_which(version);
+    if (hidden_errors::are_with(version)) { hidden_errors::uncover(mpi); }
     return nullptr;
 }
 

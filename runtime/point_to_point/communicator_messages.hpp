@@ -60,8 +60,10 @@ class CommunicatorMessages : public ReceiveObserver, public Attachment, public B
     /// True if a message to or from one of these is an engine's; ranks may be out of range.
     bool concerns_engine(int destination, int source) const;
     void communicator_freed() override;
+    /// On another node; not so of nobody's number.
     bool is_elsewhere(int peer) const {
-        return topology_.node_of(peer) != topology_.node_of(rank_);
+        return peer >= 0 && peer < topology_.ranks() &&
+               topology_.node_of(peer) != topology_.node_of(rank_);
     }
 
   private:

@@ -254,10 +254,11 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
-    if (request == nullptr) {
-        return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
-    }
     return guarded(MPI_COMM_NULL, [&]() -> int {
+        if (request == nullptr) {
+            return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
+                                        native(request));
+        }
         const auto result = take_payload(buffer, count, native(type), native(message),
                                          native(request), MPI_STATUS_IGNORE);
         if (result) { return *result; }
@@ -278,93 +279,6 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
             layer->requests.add_failure(*native(request), {probed->comm, code});
         }
         return MPI_SUCCESS;
-    });
-}
-
-// Where there is no room for what they tell, these are MPI's to refuse, before anything is taken.
-
-int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
-    if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
-    return guarded(native(comm), [&]() -> int {
-        bool is_ours = false;
-        return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
-    });
-}
-
-int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
-    return guarded(native(comm), [&]() -> int {
-        int result = MPI_SUCCESS;
-        layer->progress.wait_until([&] {
-            int flag = 0;
-            bool is_ours = false;
-            result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
-                                      &is_ours);
-            return result != MPI_SUCCESS || flag != 0;
-        });
-        return result;
-    });
-}
-
-int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
-            abi::MPI_Status* status) {
-    if (flag == nullptr || message == nullptr) {
-        return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
-    }
-    return guarded(native(comm), [&]() -> int {
-        CommunicatorMessages* const communicator = layer->find(native(comm));
-        MPI_Status own;
-        MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        const auto by_mpi = [&] {
-            const int result = mpi.Improbe(source, tag, native(comm), flag, native(message), told);
-            if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
-                told->MPI_SOURCE >= 0) {
-                communicator->note_probed_in_mpi(told->MPI_SOURCE, told->MPI_TAG);
-            }
-            return result;
-        };
-        if (communicator == nullptr || !communicator->concerns_engine(MPI_PROC_NULL, source)) {
-            layer->progress.advance();
-            return by_mpi();
-        }
-        bool is_ours = false;
-        const int result =
-            transfers::probe(*layer, source, tag, native(comm), flag, told, &is_ours);
-        if (result != MPI_SUCCESS || *flag == 0) { return result; }
-        if (!is_ours) { return by_mpi(); }
-        const std::shared_ptr<BatchEngine> engine = communicator->engine();
-        const auto found = engine->receives().extract(source, tag);
-        *flag = found ? 1 : 0;
-        if (!found) { return MPI_SUCCESS; } // its payload has not come yet
-        if (found->message != MPI_MESSAGE_NULL) {
-            *native(message) = found->message;
-            layer->probed()[found->message] = {found->entry, native(comm), engine};
-            return result;
-        }
-        MPI_Request request = MPI_REQUEST_NULL;
-        std::vector<std::byte> bytes(found->bytes.get(), found->bytes.get() + found->entry.bytes);
-        const Elements elements(bytes.size());
-        MPI_CALL(Isend, bytes.data(), elements.count(), elements.type(), 0, 1, layer->self(),
-                 &request);
-        layer->detached.add(request, std::move(bytes));
-        MPI_CALL(Mprobe, 0, 1, layer->self(), native(message), MPI_STATUS_IGNORE);
-        layer->probed()[*native(message)] = {found->entry, native(comm), nullptr};
-        return result;
-    });
-}
-
-int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
-           abi::MPI_Status* status) {
-    if (source == MPI_PROC_NULL || message == nullptr) {
-        return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
-    }
-    return guarded(native(comm), [&]() -> int {
-        int result = MPI_SUCCESS;
-        layer->progress.wait_until([&] {
-            int flag = 0;
-            result = improbe(source, tag, comm, &flag, message, status);
-            return result != MPI_SUCCESS || flag != 0;
-        });
-        return result;
     });
 }
 

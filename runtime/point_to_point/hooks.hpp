@@ -2,6 +2,7 @@
 
 #include "interpose/abi.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
+#include "runtime/mpi/hidden_errors.hpp"
 #include "runtime/point_to_point/persistent.hpp"
 #include "runtime/point_to_point/transfers.hpp"
 #include "runtime/requests/completion.hpp"
@@ -32,7 +33,9 @@ inline MPI_Request native_handle(abi::MPI_Request request) {
 template <class Work> int guarded(MPI_Comm comm, Work work) {
     int code = MPI_SUCCESS;
     try {
-        return work();
+        const uint64_t hidden = hidden_errors::met();
+        code = work();
+        return hidden_errors::met() == hidden ? code : MPI_SUCCESS;
     } catch (const MpiError& error) { code = error.code; } catch (const std::exception&) {
         code = MPI_ERR_NO_MEM;
     }

@@ -5,6 +5,7 @@
 #include "runtime/progress/progress.hpp"
 #include "runtime/requests/requests.hpp"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <vector>
@@ -50,6 +51,10 @@ class MessageLayer : public WorkSource {
     /// The program makes memory that ranks share: they may learn from it that a message was sent,
     /// and wait for it outside of MPI. So from now on none waits for others.
     void memory_shared() { memory_is_shared_ = true; }
+    /// Buffered messages of some communicators have memory of their own (MPI 4.1, 3.6.1), of which
+    /// the library does not know the size.
+    void buffer_attached() { has_other_buffers_ = true; }
+    bool has_other_buffers() const { return has_other_buffers_; }
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
@@ -84,6 +89,7 @@ class MessageLayer : public WorkSource {
     std::shared_ptr<Mailboxes> mailboxes_;
     std::shared_ptr<StraightMessages> payloads_; ///< nullptr: there is no communicator for them
     bool memory_is_shared_ = false;
+    std::atomic<bool> has_other_buffers_{false};
     bool knows_names_ = true;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
     CommunicatorMessages* last_ = nullptr; ///< of it, also nullptr

@@ -96,7 +96,7 @@ int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) 
         try_buffered(layer, least, 1) == MPI_SUCCESS) {
         return MPI_SUCCESS;
     }
-    return code;
+    return layer.has_other_buffers() ? MPI_SUCCESS : code;
 }
 
 } // namespace

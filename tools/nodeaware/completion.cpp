@@ -5,7 +5,7 @@ namespace nodeaware::tool {
 namespace {
 
 /// The names that the program is installed under.
-constexpr const char* program_names = "nodeaware nodeaware-openmpi nodeaware-mpich";
+constexpr const char* program_names = "nodeaware nodeaware-openmpi nodeaware-mpich nodeaware-abi";
 
 /// Finds the command and the option before the word.
 constexpr const char* bash_beginning = R"(

@@ -1,0 +1,105 @@
+#include "runtime/memory/elements.hpp"
+#include "runtime/point_to_point/hooks.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace nodeaware::p2p {
+
+// Where there is no room for what they tell, these are MPI's to refuse, before anything is taken.
+
+int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
+    return guarded(native(comm), [&]() -> int {
+        if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
+        bool is_ours = false;
+        return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
+    });
+}
+
+int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
+    return guarded(native(comm), [&]() -> int {
+        int result = MPI_SUCCESS;
+        layer->progress.wait_until([&] {
+            int flag = 0;
+            bool is_ours = false;
+            result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
+                                      &is_ours);
+            return result != MPI_SUCCESS || flag != 0;
+        });
+        return result;
+    });
+}
+
+namespace {
+
+/// MPI_Improbe.
+int take_if_there(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                  MPI_Status* status) {
+    CommunicatorMessages* const communicator = layer->find(comm);
+    MPI_Status own;
+    MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
+    const auto by_mpi = [&] {
+        const int result = mpi.Improbe(source, tag, comm, flag, message, told);
+        if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
+            told->MPI_SOURCE >= 0) {
+            communicator->note_probed_in_mpi(told->MPI_SOURCE, told->MPI_TAG);
+        }
+        return result;
+    };
+    if (communicator == nullptr || !communicator->concerns_engine(MPI_PROC_NULL, source)) {
+        layer->progress.advance();
+        return by_mpi();
+    }
+    bool is_ours = false;
+    const int result = transfers::probe(*layer, source, tag, comm, flag, told, &is_ours);
+    if (result != MPI_SUCCESS || *flag == 0) { return result; }
+    if (!is_ours) { return by_mpi(); }
+    const std::shared_ptr<BatchEngine> engine = communicator->engine();
+    const auto found = engine->receives().extract(source, tag);
+    *flag = found ? 1 : 0;
+    if (!found) { return MPI_SUCCESS; } // its payload has not come yet
+    if (found->message != MPI_MESSAGE_NULL) {
+        *message = found->message;
+        layer->probed()[found->message] = {found->entry, comm, engine};
+        return result;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<std::byte> bytes(found->bytes.get(), found->bytes.get() + found->entry.bytes);
+    const Elements elements(bytes.size());
+    MPI_CALL(Isend, bytes.data(), elements.count(), elements.type(), 0, 1, layer->self(), &request);
+    layer->detached.add(request, std::move(bytes));
+    MPI_CALL(Mprobe, 0, 1, layer->self(), message, MPI_STATUS_IGNORE);
+    layer->probed()[*message] = {found->entry, comm, nullptr};
+    return result;
+}
+
+} // namespace
+
+int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
+            abi::MPI_Status* status) {
+    return guarded(native(comm), [&] {
+        if (flag == nullptr || message == nullptr) {
+            return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
+        }
+        return take_if_there(source, tag, native(comm), flag, native(message), native(status));
+    });
+}
+
+int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
+           abi::MPI_Status* status) {
+    return guarded(native(comm), [&]() -> int {
+        if (source == MPI_PROC_NULL || message == nullptr) {
+            return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
+        }
+        int result = MPI_SUCCESS;
+        layer->progress.wait_until([&] {
+            int flag = 0;
+            result =
+                take_if_there(source, tag, native(comm), &flag, native(message), native(status));
+            return result != MPI_SUCCESS || flag != 0;
+        });
+        return result;
+    });
+}
+
+} // namespace nodeaware::p2p
