@@ -20,7 +20,7 @@ int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
     return guarded(native(comm), [&]() -> int {
         int result = MPI_SUCCESS;
         layer->progress.wait_until([&] {
-            int flag = 0;
+            int flag = hidden_errors::untold;
             bool is_ours = false;
             result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
                                       &is_ours);
@@ -40,8 +40,8 @@ int take_if_there(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* me
     MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
     const auto by_mpi = [&] {
         const int result = mpi.Improbe(source, tag, comm, flag, message, told);
-        if (communicator != nullptr && result == MPI_SUCCESS && *flag != 0 &&
-            told->MPI_SOURCE >= 0) {
+        const bool is_told = result == MPI_SUCCESS && *flag != hidden_errors::untold;
+        if (communicator != nullptr && is_told && *flag != 0 && told->MPI_SOURCE >= 0) {
             communicator->note_probed_in_mpi(told->MPI_SOURCE, told->MPI_TAG);
         }
         return result;
@@ -52,7 +52,7 @@ int take_if_there(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* me
     }
     bool is_ours = false;
     const int result = transfers::probe(*layer, source, tag, comm, flag, told, &is_ours);
-    if (result != MPI_SUCCESS || *flag == 0) { return result; }
+    if (result != MPI_SUCCESS || *flag == 0 || *flag == hidden_errors::untold) { return result; }
     if (!is_ours) { return by_mpi(); }
     const std::shared_ptr<BatchEngine> engine = communicator->engine();
     const auto found = engine->receives().extract(source, tag);
@@ -93,7 +93,7 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
         }
         int result = MPI_SUCCESS;
         layer->progress.wait_until([&] {
-            int flag = 0;
+            int flag = hidden_errors::untold;
             result =
                 take_if_there(source, tag, native(comm), &flag, native(message), native(status));
             return result != MPI_SUCCESS || flag != 0;

@@ -3,6 +3,7 @@
 #include "runtime/device/driver.hpp"
 #include "runtime/memory/elements.hpp"
 #include "runtime/mpi/errors_return.hpp"
+#include "runtime/mpi/hidden_errors.hpp"
 
 #include <algorithm>
 
@@ -86,6 +87,7 @@ int try_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
 
 /// What MPI says of a buffered message, for which the application has to attach memory.
 int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
+    if (layer.has_other_buffers()) { return MPI_SUCCESS; } // of which a trial says nothing
     const int code = try_buffered(layer, message, bytes);
     // Open MPI sends small messages without that memory, where it sends any so; those that a rank
     // sends itself have to be smaller.
@@ -96,7 +98,7 @@ int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) 
         try_buffered(layer, least, 1) == MPI_SUCCESS) {
         return MPI_SUCCESS;
     }
-    return layer.has_other_buffers() ? MPI_SUCCESS : code;
+    return code;
 }
 
 } // namespace
@@ -369,7 +371,7 @@ int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MP
     layer.progress.advance();
     if (!is_tag_of_receives(tag)) { // which MPI may refuse
         const int code = mpi.Iprobe(source, tag, comm, flag, status);
-        if (code != MPI_SUCCESS) { return code; }
+        if (code != MPI_SUCCESS || *flag == hidden_errors::untold) { return code; }
     }
     if (engine != nullptr && (source == MPI_ANY_SOURCE || is_rank(*engine, source))) {
         const wire::Entry* const found = engine->receives().find(source, tag);

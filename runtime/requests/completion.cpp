@@ -1,5 +1,6 @@
 #include "runtime/requests/completion.hpp"
 
+#include "runtime/mpi/hidden_errors.hpp"
 #include "runtime/requests/completing_call.hpp"
 
 #include <algorithm>
@@ -111,7 +112,8 @@ int test_any(Context context, int count, MPI_Request* requests, int* index, int*
     const bool is_over = code != MPI_SUCCESS || *flag != 0;
     if (is_over) { context.requests.completions.count(); }
     context.progress.has_looked(!is_over);
-    const bool has_index = is_over && index != nullptr && *index >= 0 && *index < count;
+    const bool is_told = code != MPI_SUCCESS || *flag != hidden_errors::untold;
+    const bool has_index = is_over && is_told && index != nullptr && *index >= 0 && *index < count;
     return call.completed_one(code, has_index ? *index : -1, of_persistent);
 }
 
@@ -245,8 +247,9 @@ int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_S
             code = wait_any(context, count, requests, index, status); // at once
             return true;
         }
-        int flag = 0;
+        int flag = hidden_errors::untold;
         code = test_any(context, count, requests, index, &flag, status, Errors::told);
+        if (flag == hidden_errors::untold) { return true; }
         const bool is_over = code != MPI_SUCCESS || flag != 0;
         if (code == MPI_SUCCESS && is_over && *index == MPI_UNDEFINED) {
             // None is active, of which MPICH's MPI_Testany tells no status.
@@ -265,13 +268,17 @@ int waitsome(Context context, int count, MPI_Request* requests, int* done, int* 
         const int code = mpi.Waitsome(count, call.data(), done, indices, call.statuses());
         context.requests.completions.count();
         const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-        return call.completed_several(code, knows ? std::max(*done, 0) : 0, indices, Errors::told);
+        const int several = knows && done != nullptr ? std::max(*done, 0) : 0;
+        return call.completed_several(code, several, indices, Errors::told);
     }
     int code = MPI_SUCCESS;
+    const int before = *done;
     context.progress.wait_until([&] {
+        *done = hidden_errors::untold;
         code = testsome(context, count, requests, done, indices, statuses);
         return code != MPI_SUCCESS || *done != 0;
     });
+    if (*done == hidden_errors::untold) { *done = before; }
     return code;
 }
 
