@@ -62,10 +62,15 @@ struct Reduction {
 /// What becomes of a call that the core may do.
 enum class Offered { left_alone, left_and_counted, done };
 
+/// A number of 28 bits that says what the library was built of, without the paths. Parts of
+/// different sources do not work together, in one process or in several.
+int sources();
+
 /// What the part of the library that knows MPI (the core, one for each MPI) offers to the preloaded
 /// part. Functions must be called between MPI_Init and MPI_Finalize.
 struct Core {
-    size_t size; ///< of this structure: tells a core that was built for another version of it
+    size_t size;      ///< of this structure
+    int (*sources)(); ///< sources() of the core
 
     /// After MPI_Init. Collective over MPI_COMM_WORLD. Returns the hooks to be called from now on,
     /// this table or another one; nullptr if the library is not to do anything in this job. If it

@@ -121,8 +121,8 @@ const abi::Core* load_core(Flavor flavor) {
     }
     const auto entry = reinterpret_cast<abi::CoreEntry>(dlsym(library, abi::core_entry_name));
     const abi::Core* core = entry == nullptr ? nullptr : entry(next_symbol);
-    if (core == nullptr || core->size != sizeof(abi::Core)) {
-        complain("not of this version", path);
+    if (core == nullptr || core->size != sizeof(abi::Core) || core->sources() != abi::sources()) {
+        complain("not of the same version as libnodeaware.so", path);
         return nullptr;
     }
     return core;
@@ -178,23 +178,42 @@ Handles handles_of(Flavor flavor) {
     }
 }
 
+/// What a rank has; ranks that differ in it cannot work together.
+int identity_of(const abi::Core* core, Flavor flavor) {
+    if (core == nullptr) { return 0; }
+    return 1 + core->sources() * 4 + static_cast<int>(flavor); // 30 bits
+}
+
+enum class Ranks { alike, different, unknown };
+
 /// MPI_Iallreduce(MPI_MIN) over MPI_COMM_WORLD, without <mpi.h>. Where a rank lacks the library, a
 /// blocking collective would meet one of the application's there, and spoil its data.
-bool all_ranks_have(bool here, Flavor flavor) {
+Ranks compare_ranks(int identity, Flavor flavor) {
     const Handles handles = handles_of(flavor);
     const auto allreduce =
         reinterpret_cast<int (*)(const void*, void*, int, void*, void*, void*, uintptr_t*)>(
             next_symbol("MPI_Iallreduce"));
     if (allreduce == nullptr || handles.integer == nullptr || handles.minimum == nullptr ||
         handles.world == nullptr) {
-        return false; // the same MPI on all ranks: false on all of them
+        return Ranks::unknown; // the same MPI on all ranks: on all of them
     }
-    const int mine = here ? 1 : 0;
-    int all = 0;
+    const int mine[] = {identity, -identity}; // the greatest, too
+    int least[] = {0, 0};
     uintptr_t request = 0;
-    return allreduce(&mine, &all, 1, handles.integer, handles.minimum, handles.world, &request) ==
-               0 &&
-           wait(request, flavor) == 0 && all == 1;
+    if (allreduce(mine, least, 2, handles.integer, handles.minimum, handles.world, &request) != 0 ||
+        wait(request, flavor) != 0) {
+        return Ranks::unknown;
+    }
+    return least[0] == -least[1] ? Ranks::alike : Ranks::different;
+}
+
+/// Each that has no core has told why.
+bool all_have(const abi::Core* core, Flavor flavor) {
+    const Ranks ranks = compare_ranks(identity_of(core, flavor), flavor);
+    if (ranks == Ranks::different && core != nullptr) {
+        complain("not the same library on all ranks", "nodeaware doctor says where it differs");
+    }
+    return ranks == Ranks::alike && core != nullptr;
 }
 
 void watch(const abi::Core* core) {
@@ -323,7 +342,7 @@ void start_core() {
         return;
     }
     const abi::Core* const core = load_core(mpi);
-    if (!all_ranks_have(core != nullptr, mpi)) { return; }
+    if (!all_have(core, mpi)) { return; }
     if (const abi::Core* const hooks = core->start(forget_core, caller)) {
         running_core.store(hooks, std::memory_order_release);
         watch(hooks);

@@ -220,6 +220,7 @@ const abi::Core* start(void (*then)(), const void* (*caller)()) {
 
 constexpr abi::Core core = {
     .size = sizeof(abi::Core),
+    .sources = abi::sources,
     .start = start,
     .ended = ending::ended,
     .degrees = degrees,

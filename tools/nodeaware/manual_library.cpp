@@ -64,7 +64,8 @@ void add_versions(Roff& page) {
         "All else may change at any time: symbols of the cores that nodeaware.h does not "
         "declare, and what these agree on "
         "with `libnodeaware.so`, in shared memory and in messages. All ranks of a job "
-        "need one version, and the library and its cores are of one build.");
+        "need one version, and the library and its cores the same sources; where they differ, all "
+        "is left to MPI, and a line says so.");
     page.item("MPI", "A core serves the MPI that it was built with, and newer ones and others with "
                      "its binary interface: `libnodeaware-openmpi.so` Open MPI (`libmpi.so.40`), "
                      "`libnodeaware-mpich.so` MPICH and those that took over its interface "

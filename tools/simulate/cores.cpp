@@ -185,7 +185,8 @@ LoadedCore load_core(const std::string& file) {
     const auto entry =
         reinterpret_cast<abi::CoreEntry>(dlsym(loaded.library, abi::core_entry_name));
     loaded.core = entry == nullptr ? nullptr : entry(find_function);
-    if (loaded.core == nullptr || loaded.core->size != sizeof(abi::Core)) {
+    if (loaded.core == nullptr || loaded.core->size != sizeof(abi::Core) ||
+        loaded.core->sources() != abi::sources()) {
         throw std::runtime_error(file + ": no core of this version");
     }
     return loaded;
