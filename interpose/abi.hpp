@@ -155,6 +155,8 @@ struct Core {
     void (*memory_shared)();
     /// Buffered messages of a communicator or a session have got memory of their own.
     void (*buffer_attached)();
+    /// Waits until buffered messages have left, before MPI does for its own.
+    void (*buffer_detached)();
 
     /// One hook for each exchange: true if the operation is done, or begun, and `*result` is what
     /// it returns; false if the application's own call must do it, on this and every other rank.

@@ -222,6 +222,12 @@ void around_attaching(void* const* arguments, const Fint& error, Binding binding
 }
 
 template <FunctionName function, class Call>
+void around_detaching(void* const* arguments, const Fint& error, Binding binding, Call call) {
+    if (const abi::Core* core = core_for(binding)) { before_detaching(*core); }
+    around_blocking<function>(arguments, error, binding, call);
+}
+
+template <FunctionName function, class Call>
 void around_io(void* const* /*arguments*/, const Fint& error, Binding binding, Call call) {
     const abi::Core* core = core_for(binding);
     if (core == nullptr) { return call(); }
@@ -346,6 +352,8 @@ constexpr bool is_with_neighbors(std::string_view name) {
     FORTRAN_FUNCTION(name, NAME, count, texts, around_sharing<"MPI_" #Name>)
 #define FORTRAN_ATTACHING(Name, name, NAME, count, texts)                                          \
     FORTRAN_FUNCTION(name, NAME, count, texts, around_attaching<"MPI_" #Name>)
+#define FORTRAN_DETACHING(Name, name, NAME, count, texts)                                          \
+    FORTRAN_FUNCTION(name, NAME, count, texts, around_detaching<"MPI_" #Name>)
 #define FORTRAN_LARGE(Name, name, NAME, count, texts)                                              \
     FORTRAN_SYMBOL(name##_f08_large_, f08, count, texts, around_blocking<"MPI_" #Name>)
 #define FORTRAN_IO(Name, name, NAME, count, texts)                                                 \

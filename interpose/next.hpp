@@ -213,6 +213,12 @@ inline void before_sharing(const abi::Core& core) {
     core.memory_shared();
 }
 
+/// Before the application waits for its buffered messages.
+inline void before_detaching(const abi::Core& core) {
+    const Inside inside;
+    core.buffer_detached();
+}
+
 /// After memory was given to buffered messages of a communicator or a session.
 inline int attached(const abi::Core& core, int result) {
     if (result == 0) { core.buffer_attached(); }

@@ -158,6 +158,11 @@ Reduction reduction(Word sent, Word received, Word count, Word type, Word op, Wo
                 const ToldCall told(*core, "MPI_" #name);                                          \
                 return attached(*core, told.done(next(A##count)));)
 
+#define DETACHING(name, count)                                                                     \
+    WRAP_SELDOM(MPI_##name, (W##count), (A##count), true, before_detaching(*core);                 \
+                const BlockingCall blocking(*core); const ToldCall told(*core, "MPI_" #name);      \
+                return told.done(next(A##count));)
+
 /// Where MPI's functions on files are written with other MPI functions, those are not the
 /// application's.
 #define IO(name, count)                                                                            \

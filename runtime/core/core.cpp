@@ -91,6 +91,11 @@ void buffer_attached() {
     if (library->messages != nullptr) { library->messages->buffer_attached(); }
 }
 
+void buffer_detached() {
+    if (library->messages == nullptr) { return; }
+    guarded([&] { library->messages->wait_for_buffered(); });
+}
+
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
     activity.told_calls.store(trace::recorder == nullptr ? 0 : 1, std::memory_order_relaxed);
@@ -249,6 +254,7 @@ constexpr abi::Core core = {
     .call_done = nullptr,
     .memory_shared = memory_shared,
     .buffer_attached = buffer_attached,
+    .buffer_detached = buffer_detached,
     .Alltoall = Alltoall<int>::blocking,
     .Alltoallv = Alltoallv<int, int>::blocking,
     .Alltoallw = Alltoallw<int, int>::blocking,

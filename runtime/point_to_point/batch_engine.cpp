@@ -99,7 +99,7 @@ std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int des
     if (is_straight) { send_payload(memory, channel, mode, pending); }
     const UserMemory written = is_straight ? UserMemory{} : memory;
     if (is_synchronous || !contribute(written, entry, destination)) {
-        send_alone(written, entry, destination, is_blocking, pending);
+        send_alone(written, entry, destination, is_blocking, mode == Mode::buffered, pending);
     }
     if ((entry.flags & wire::tells_match) != 0) {
         await_match(mark, sequence, is_synchronous, pending);
@@ -125,7 +125,7 @@ void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel,
                 copy.data()};
     }
     const MPI_Request request = payloads_->send(sent, world(channel.first), tag);
-    detached_.add(request, std::move(copy), is_buffered ? nullptr : await_one(pending));
+    detached_.add(request, std::move(copy), await_one(pending));
     ++counts_.straight;
 }
 
@@ -140,17 +140,20 @@ void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool
 
 /// A message that does not travel in a container, or an envelope.
 void BatchEngine::send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
-                             bool is_blocking, std::shared_ptr<PendingSend>& pending) {
+                             bool is_blocking, bool is_buffered,
+                             std::shared_ptr<PendingSend>& pending) {
     std::span<std::byte> at;
     std::vector<std::byte> bytes = Mailboxes::framed(settings_.name, wire::size_of(entry), &at);
     write(memory, entry, at.data());
     ++counts_.direct;
     if (owner_ != nullptr && !owner_->is_learned(destination)) { ++counts_.unexpected; }
-    if (!is_blocking || bytes.size() > surely_eager) {
+    const bool is_large = bytes.size() > surely_eager;
+    const bool is_awaited = is_large ? is_buffered : is_blocking;
+    if (!is_awaited) {
         mailboxes_->send(std::move(bytes), world(destination));
-    } else if (unsent_ == 0) { // it has left when the call returns, as one by MPI would have
+    } else if (!is_large && unsent_ == 0) { // it has left when the call returns, as one by MPI
         mailboxes_->send_at_once(bytes, world(destination));
-    } else { // which must leave, too, however long this one takes
+    } else { // what has not been sent must leave, too, however long this one takes
         const MPI_Request request = mailboxes_->begin_send(bytes, world(destination));
         detached_.add(request, std::move(bytes), await_one(pending));
     }

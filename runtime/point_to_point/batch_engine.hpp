@@ -119,7 +119,8 @@ class BatchEngine final : public Mailboxes::Addressee {
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
-    /// Sends; nullptr if the memory may be used again at once. `is_blocking`: somebody will wait.
+    /// Sends; nullptr if the memory may be used again at once, which that of a buffered message may
+    /// in any case. `is_blocking`: somebody will wait.
     std::shared_ptr<PendingSend> send(const UserMemory& memory, int destination, int tag, Mode mode,
                                       bool is_blocking);
 
@@ -194,7 +195,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
                      std::shared_ptr<PendingSend>& pending);
     void send_alone(const UserMemory& memory, const wire::Entry& entry, int destination,
-                    bool is_blocking, std::shared_ptr<PendingSend>& pending);
+                    bool is_blocking, bool is_buffered, std::shared_ptr<PendingSend>& pending);
     bool contribute(const UserMemory& memory, const wire::Entry& entry, int destination);
     void write(const UserMemory& memory, const wire::Entry& entry, std::byte* to);
     void send_note(wire::Entry entry, int destination, std::span<const std::byte> bytes = {});

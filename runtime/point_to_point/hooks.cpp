@@ -60,33 +60,52 @@ int check_both(const Message& sent, const Message& received) {
                                  : transfers::check_receive(received, is_rank(received.peer));
 }
 
-/// Begins the receive and the send, or neither: nothing may be refused after the receive is posted,
-/// which could have got its message by then. Without `send_request` the send is of a copy and
-/// looked after by the library.
-int begin_both(const Message& sent, const Message& received, MPI_Request* request,
-               MPI_Request* send_request) {
-    int result = MPI_SUCCESS;
+/// `sent`, of whose bytes a copy is sent.
+Message copied(const Message& sent, std::vector<std::byte>* bytes) {
+    *bytes = packed(sent);
+    return {bytes->data(), static_cast<MPI_Count>(bytes->size()), MPI_BYTE, sent.peer, sent.tag,
+            sent.comm};
+}
+
+/// Begins the receive and the send of a copy, or neither: nothing may be refused after the receive
+/// is posted, which could have got its message by then. The library looks after the send.
+int begin_both(const Message& sent, const Message& received, MPI_Request* request) {
     std::vector<std::byte> bytes;
     Message message = sent;
-    if (send_request == nullptr && sent.peer != MPI_PROC_NULL) {
-        bytes = packed(sent);
-        message.buffer = bytes.data();
-        message.count = static_cast<MPI_Count>(bytes.size());
-        message.type = MPI_BYTE;
-    }
-    result = plain_irecv(received, request);
+    if (sent.peer != MPI_PROC_NULL) { message = copied(sent, &bytes); }
+    int result = plain_irecv(received, request);
     if (result != MPI_SUCCESS || sent.peer == MPI_PROC_NULL) { return result; }
     MPI_Request begun = MPI_REQUEST_NULL;
     result = plain_isend(message, &begun);
     if (result != MPI_SUCCESS) {
         take_back(request);
-    } else if (send_request != nullptr) {
-        *send_request = begun;
     } else {
         layer->detached.add(begun, std::move(bytes));
     }
     return result;
 }
+
+/// A send that is waited for once the receive is over, and whose bytes may be a copy.
+class Sending {
+  public:
+    Sending() = default;
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+    ~Sending() {
+        if (request != MPI_REQUEST_NULL) { layer->detached.add(request, std::move(bytes)); }
+    }
+
+    /// An engine's message goes as one of MPI_Send, which waits where its receiver is slow; the
+    /// receive that is posted goes on meanwhile.
+    int begin(const Message& message) {
+        int result = MPI_SUCCESS;
+        if (transfers::send(*layer, message, Mode::standard, nullptr, &result)) { return result; }
+        return plain_isend(message, &request);
+    }
+
+    std::vector<std::byte> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+};
 
 /// Waits for one of them; errors are raised on the communicator, as by a blocking call.
 int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
@@ -122,13 +141,20 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
             }
             return result;
         }
+        const bool sends = sent.peer != MPI_PROC_NULL;
+        Sending sending;
+        const Message message = sends && replaces ? copied(sent, &sending.bytes) : sent;
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Request send_request = MPI_REQUEST_NULL;
-        int result = begin_both(sent, received, &request, replaces ? nullptr : &send_request);
+        int result = plain_irecv(received, &request);
         if (result != MPI_SUCCESS) { return result; }
+        if (sends) { result = sending.begin(message); }
+        if (result != MPI_SUCCESS) {
+            take_back(&request);
+            return result;
+        }
         result = finish(&request, status, sent.comm);
-        const int sending = finish(&send_request, MPI_STATUS_IGNORE, sent.comm);
-        return result == MPI_SUCCESS ? sending : result;
+        const int of_send = finish(&sending.request, MPI_STATUS_IGNORE, sent.comm);
+        return result == MPI_SUCCESS ? of_send : result;
     });
 }
 
@@ -138,7 +164,7 @@ int begin_both_guarded(const Message& sent, const Message& received, MPI_Request
         const int refused = !has_communicator    ? MPI_ERR_COMM
                             : request == nullptr ? MPI_ERR_ARG
                                                  : check_both(sent, received);
-        if (refused == MPI_SUCCESS) { return begin_both(sent, received, request, nullptr); }
+        if (refused == MPI_SUCCESS) { return begin_both(sent, received, request); }
         mpi.Comm_call_errhandler(has_communicator ? sent.comm : raises_errors(), refused);
         return refused;
     });

@@ -142,6 +142,14 @@ void MessageLayer::before_meeting() {
     });
 }
 
+void MessageLayer::wait_for_buffered() {
+    if (!buffered.are_over()) {
+        before_blocking();
+        progress.wait_until([&] { return buffered.are_over(); });
+    }
+    buffered.detached();
+}
+
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
 
 void MessageLayer::advance() {

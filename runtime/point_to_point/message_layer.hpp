@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/point_to_point/buffered_sends.hpp"
 #include "runtime/point_to_point/communicator_messages.hpp"
 #include "runtime/point_to_point/detached_sends.hpp"
 #include "runtime/progress/progress.hpp"
@@ -62,6 +63,9 @@ class MessageLayer : public WorkSource {
     Requests& requests;
     Progress& progress;
     DetachedSends detached;
+    BufferedSends buffered;
+    /// Before the memory is detached that the application has given for them.
+    void wait_for_buffered();
 
     /// Messages of an engine matched by a probe: MPI has their bytes, from this rank itself or as
     /// payloads that went straight.

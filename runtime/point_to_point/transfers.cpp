@@ -4,6 +4,7 @@
 #include "runtime/memory/elements.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/mpi/hidden_errors.hpp"
+#include "runtime/point_to_point/buffered_memory.hpp"
 
 #include <algorithm>
 
@@ -70,37 +71,6 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
     return found == nullptr || found->engine() == nullptr ? nullptr : found;
 }
 
-/// A message of this rank to itself needs as much memory of the application as others do.
-int try_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
-    const MPI_Comm comm = layer.trials();
-    std::vector<std::byte> received(bytes); // before anything is sent that must be received
-    const Elements sent(message.count, message.type);
-    const Elements all(bytes);
-    const int code = mpi.Bsend(message.buffer, sent.count(), sent.type(), 0, 0, comm);
-    if (code != MPI_SUCCESS) {
-        layer.end_trials(); // Open MPI has counted it, and would wait for it
-        return code;
-    }
-    MPI_CALL(Recv, received.data(), all.count(), all.type(), 0, 0, comm, MPI_STATUS_IGNORE);
-    return MPI_SUCCESS;
-}
-
-/// What MPI says of a buffered message, for which the application has to attach memory.
-int check_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
-    if (layer.has_other_buffers()) { return MPI_SUCCESS; } // of which a trial says nothing
-    const int code = try_buffered(layer, message, bytes);
-    // Open MPI sends small messages without that memory, where it sends any so; those that a rank
-    // sends itself have to be smaller.
-    constexpr uint64_t surely_small = 4000;
-    char one = 0;
-    const Message least{&one, 1, MPI_CHAR, 0, 0, MPI_COMM_NULL};
-    if (is_open_mpi() && code != MPI_SUCCESS && bytes <= surely_small &&
-        try_buffered(layer, least, 1) == MPI_SUCCESS) {
-        return MPI_SUCCESS;
-    }
-    return code;
-}
-
 } // namespace
 
 /// MPI uses handles again: what one of them stood for before is forgotten.
@@ -151,9 +121,9 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
             return true;
         }
     }
+    const bool is_buffered = mode == Mode::buffered;
     const bool is_blocking = request == nullptr;
-    if (is_blocking && mode != Mode::buffered &&
-        !engine->may_send(memory.bytes, message.peer, message.tag)) {
+    if (is_blocking && !is_buffered && !engine->may_send(memory.bytes, message.peer, message.tag)) {
         const auto is_over = [&] { // it may also be handed back to MPI meanwhile
             return !engine->sends_to(message.peer) ||
                    engine->may_send(memory.bytes, message.peer, message.tag);
@@ -162,8 +132,9 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
         if (!engine->sends_to(message.peer)) { return false; }
     }
     communicator->note_send(message.peer, message.tag, memory.bytes);
-    const auto pending = engine->send(memory, message.peer, message.tag, mode,
-                                      is_blocking && mode != Mode::buffered);
+    auto pending =
+        engine->send(memory, message.peer, message.tag, mode, is_blocking && !is_buffered);
+    if (is_buffered) { layer.buffered.add(std::exchange(pending, nullptr), memory.bytes); }
     if (is_blocking) {
         if (pending != nullptr && !pending->is_over()) {
             layer.wait_until([&] { return pending->is_over(); }, true);

@@ -28,6 +28,7 @@ class Blocking {
     void windows();
     void files(const std::string& folder);
     void buffered();
+    void asked();
 
   private:
     void before(const char* name, const std::function<void()>& function) {
@@ -167,6 +168,9 @@ void Blocking::files(const std::string& folder) {
     FILE_FUNCTION(File_set_view, file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     FILE_FUNCTION(File_set_size, file, 1024);
     FILE_FUNCTION(File_preallocate, file, 1024);
+    MPI_Offset size = 0;
+    FILE_FUNCTION(File_get_size, file, &size);
+    FILE_FUNCTION(File_seek, file, 0, MPI_SEEK_SET);
     FILE_FUNCTION(File_set_atomicity, file, 0);
     FILE_FUNCTION(File_set_info, file, info_);
     FILE_FUNCTION(File_sync, file);
@@ -194,6 +198,29 @@ void Blocking::files(const std::string& folder) {
     FILE_FUNCTION(File_close, &file);
 #undef FILE_FUNCTION
     if (rank_ == 0) { MPI_File_delete(name.c_str(), MPI_INFO_NULL); }
+}
+
+/// Functions that a program calls until another rank has done something.
+void Blocking::asked() {
+    std::array<char, MPI_MAX_PORT_NAME> port{};
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    before("Lookup_name", [&] { MPI_Lookup_name("nobody", MPI_INFO_NULL, port.data()); });
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+#ifdef NODEAWARE_MPI_LARGE_COUNTS // MPI 4
+    int sent = rank_;
+    int received = -1;
+    int has_arrived = 0;
+    std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Precv_init(&received, 1, 1, MPI_INT, rank_, 5, MPI_COMM_WORLD, MPI_INFO_NULL,
+                   requests.data());
+    MPI_Psend_init(&sent, 1, 1, MPI_INT, rank_, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests.data());
+    before("Parrived", [&] { MPI_Parrived(requests[0], 0, &has_arrived); });
+    MPI_Pready(0, requests[1]);
+    MPI_Waitall(2, requests.data(), MPI_STATUSES_IGNORE);
+    for (MPI_Request& request : requests) { MPI_Request_free(&request); }
+    harness_.expect(received == rank_, "a wrong part came");
+#endif
 }
 
 /// MPI_Buffer_detach waits until a large message has been received.
@@ -230,5 +257,6 @@ int main(int argc, char** argv) {
     blocking.windows();
     blocking.files(argc > 1 ? argv[1] : ".");
     blocking.buffered();
+    blocking.asked();
     return harness.finish();
 }
