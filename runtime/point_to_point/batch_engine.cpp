@@ -82,6 +82,10 @@ bool BatchEngine::may_send(uint64_t bytes, int destination, int tag) const {
     return announced != announced_.end() && credits_.next(channel) < announced->second;
 }
 
+void BatchEngine::ask_for_receive(int destination) {
+    send_note({0, 0, 0, wire::asks, 0}, destination);
+}
+
 std::shared_ptr<PendingSend> BatchEngine::send(const UserMemory& memory, int destination, int tag,
                                                Mode mode, bool is_blocking) {
     send_owed(destination);
@@ -131,11 +135,14 @@ void BatchEngine::send_payload(const UserMemory& memory, const Channel& channel,
 
 void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool is_synchronous,
                               std::shared_ptr<PendingSend>& pending) {
-    Untold& untold = untold_[number_of(mark.channel.first, sequence)];
+    const uint64_t key = number_of(mark.channel.first, sequence);
+    Untold& untold = untold_[key];
     untold.mark = mark;
     const auto announced = announced_.find(mark.channel);
     const bool will_match = announced != announced_.end() && mark.number < announced->second;
-    if (is_synchronous && !will_match) { untold.pending = await_one(pending); }
+    if (!is_synchronous || will_match) { return; }
+    awaited_[mark.channel][mark.number] = key;
+    untold.pending = await_one(pending);
 }
 
 /// A message that does not travel in a container, or an envelope.
@@ -231,7 +238,10 @@ void BatchEngine::take_acknowledgement(const wire::Entry& entry) {
     if (found == untold_.end()) { return; }
     const Untold told = std::move(found->second);
     untold_.erase(found);
-    if (told.counts) { credits_.note_matched(told.mark); }
+    if (told.counts) {
+        forget_awaited(told.mark.channel, told.mark.number);
+        credits_.note_matched(told.mark);
+    }
     if (told.pending != nullptr) { told.pending->settle(); }
 }
 
@@ -239,13 +249,23 @@ void BatchEngine::take_announcement(const wire::Entry& entry) {
     const Channel channel{entry.source, entry.tag};
     uint32_t& announced = announced_[channel];
     announced = std::max(announced, entry.sequence);
+    const auto awaited = awaited_.find(channel);
+    if (awaited == awaited_.end()) { return; }
     std::vector<std::shared_ptr<PendingSend>> over;
-    for (auto& [number, untold] : untold_) {
-        const bool will_match =
-            untold.counts && untold.mark.channel == channel && untold.mark.number < announced;
-        if (will_match && untold.pending != nullptr) { over.push_back(std::move(untold.pending)); }
+    const auto end = awaited->second.lower_bound(announced);
+    for (auto at = awaited->second.begin(); at != end; ++at) {
+        over.push_back(std::move(untold_.at(at->second).pending));
     }
+    awaited->second.erase(awaited->second.begin(), end);
+    if (awaited->second.empty()) { awaited_.erase(awaited); }
     for (const auto& pending : over) { pending->settle(); }
+}
+
+void BatchEngine::forget_awaited(const Channel& channel, uint32_t number) {
+    const auto awaited = awaited_.find(channel);
+    if (awaited == awaited_.end()) { return; }
+    awaited->second.erase(number);
+    if (awaited->second.empty()) { awaited_.erase(awaited); }
 }
 
 void BatchEngine::announce() {
@@ -268,12 +288,14 @@ void BatchEngine::catch_up() {
 }
 
 void BatchEngine::flush() {
+    if (receives_.is_flushed()) { return; }
     if (receives_.has_posted_wildcard()) {
         if (owner_ != nullptr) { owner_->note_waiting_wildcard(); }
         refuse_synchronous();
     }
     receives_.open(surely_eager);
     announce();
+    receives_.note_flushed();
 }
 
 void BatchEngine::communicator_freed() {

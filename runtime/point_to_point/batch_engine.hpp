@@ -119,6 +119,8 @@ class BatchEngine final : public Mailboxes::Addressee {
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
+    /// While it waits, now and then: its receiver may wait for it in the library.
+    void ask_for_receive(int destination);
     /// Sends; nullptr if the memory may be used again at once, which that of a buffered message may
     /// in any case. `is_blocking`: somebody will wait.
     std::shared_ptr<PendingSend> send(const UserMemory& memory, int destination, int tag, Mode mode,
@@ -204,6 +206,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void take_one(wire::Arrived message);
     void take_acknowledgement(const wire::Entry& entry);
     void take_announcement(const wire::Entry& entry);
+    void forget_awaited(const Channel& channel, uint32_t number);
 
     // Handovers, in handover_notes.cpp.
     void take_control(const wire::Arrived& note);
@@ -238,6 +241,8 @@ class BatchEngine final : public Mailboxes::Addressee {
     int handed_over_ = 0;
     uint64_t unsent_ = 0;               ///< messages in containers that have not left
     std::map<uint64_t, Untold> untold_; ///< by destination and sequence
+    /// Of these, the ones that the application waits for and that count: by number on the channel.
+    std::map<Channel, std::map<uint32_t, uint64_t>> awaited_;
     std::map<Channel, uint32_t> announced_;
     int wanted_back_ = 0; ///< connections
     Counts counts_;

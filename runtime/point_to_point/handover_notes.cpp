@@ -110,6 +110,7 @@ void BatchEngine::take_control(const wire::Arrived& note) {
     if (entry.flags == wire::given_up) { return receives_.given_up(entry.source); }
     if (entry.flags == wire::confirmed) { return take_confirmation(entry); }
     if (entry.flags == wire::refused) { return take_refusal(entry.source); }
+    if (entry.flags == wire::asks) { return announce(); }
     if (entry.flags == wire::answer) {
         wire::Answer answer;
         std::memcpy(&answer, note.bytes.get(), sizeof answer);
@@ -157,7 +158,9 @@ void BatchEngine::take_answer(int source, const wire::Answer& answer) {
 /// Messages to this rank are numbered from its answer on.
 void BatchEngine::number_anew(int destination) {
     credits_.forget(destination);
-    std::erase_if(announced_, [&](const auto& entry) { return entry.first.first == destination; });
+    const auto is_there = [&](const auto& entry) { return entry.first.first == destination; };
+    std::erase_if(announced_, is_there);
+    std::erase_if(awaited_, is_there);
     for (auto& [number, untold] : untold_) {
         if (untold.mark.channel.first == destination) { untold.counts = false; }
     }

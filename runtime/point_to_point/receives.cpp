@@ -56,6 +56,7 @@ void Receives::begin_shadow(Receive& receive) {
 }
 
 void Receives::post(const std::shared_ptr<Receive>& receive) {
+    is_flushed_ = false;
     if (const wire::Arrived* found = find_arrived(receive->source, receive->tag)) {
         give_withdrawn(unexpected_.take(*found), receive); // never counted, nor posted in MPI
         return;
@@ -211,6 +212,7 @@ void Receives::begin_payload(Receive& receive) const {
 }
 
 void Receives::note_match(const wire::Entry& entry) {
+    is_flushed_ = false;
     ++matched_on_[{entry.source, entry.tag}];
     if ((entry.flags & wire::tells_match) != 0) { to_acknowledge_.push_back(entry); }
 }

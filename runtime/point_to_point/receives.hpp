@@ -162,6 +162,11 @@ class Receives {
     /// for each channel on which one is posted, or matched, of which they have not been told.
     std::vector<wire::Entry> announcements();
 
+    /// Nothing has changed since the last open() and announcements(), and no receive has wildcards,
+    /// for which MPI is to look again each time.
+    bool is_flushed() const { return is_flushed_; }
+    void note_flushed() { is_flushed_ = !has_posted_wildcard(); }
+
     bool is_idle() const {
         return posted_.empty() && !doubtful_ && receiving_.empty() && by_mpi_.empty() &&
                unexpected_.empty() && early_.empty() && extracted_ == 0 && to_acknowledge_.empty();
@@ -182,7 +187,7 @@ class Receives {
 
     const Source* find_source(int source) const;
     bool needs_shadow(int source, int tag) const;
-    Source& at(int source);
+    Source& at(int source); ///< which may change
     handover::Receiver& receiver(int source) { return at(source).receiver; }
     int world(int source) const { return members_[static_cast<size_t>(source)]; }
     std::optional<int> payload_tag(int source, int tag, uint32_t number) const;
@@ -220,6 +225,7 @@ class Receives {
     std::function<void(const wire::Arrived&)> note_;
     std::vector<std::unique_ptr<Source>> sources_; ///< nullptr: never heard of
     int connections_ = 0;
+    bool is_flushed_ = false;
     List posted_;
     /// A receive whose shadow MPI has not yet withdrawn nor refused to, and the message that it is
     /// to have in the first case; others wait until that is known, as they may not overtake.

@@ -18,6 +18,7 @@ const Receives::Source* Receives::find_source(int source) const {
 }
 
 Receives::Source& Receives::at(int source) {
+    is_flushed_ = false;
     auto& known = sources_[static_cast<size_t>(source)];
     if (known == nullptr) { known = std::make_unique<Source>(); }
     return *known;

@@ -86,6 +86,7 @@ bool Receives::shadow_has_ended(Receive& receive, int* code, MPI_Status* status)
 
 void Receives::advance() {
     if (payloads_ != nullptr) { payloads_->catch_all().advance(); }
+    if (doubtful_ || !receiving_.empty()) { is_flushed_ = false; }
     if (doubtful_) { settle_doubt(); }
     if (!receiving_.empty()) { check_payloads(); }
     if (shadows_ > 0) { check_shadows(); }
@@ -149,7 +150,9 @@ void Receives::check_shadows() {
             receiver(receive->source).taken_back(receive->tag);
         }
     }
-    if (!over.empty()) { sort_again(); }
+    if (over.empty()) { return; }
+    is_flushed_ = false;
+    sort_again();
 }
 
 /// Which may be what messages of the library have waited for.
@@ -261,6 +264,7 @@ bool Receives::cancel_answered(Receive& receive) {
 }
 
 bool Receives::cancel(Receive& receive) {
+    is_flushed_ = false;
     if (receive.is_answered && receive.shadow != MPI_REQUEST_NULL) {
         return cancel_answered(receive);
     }

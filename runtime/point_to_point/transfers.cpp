@@ -5,6 +5,7 @@
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/mpi/hidden_errors.hpp"
 #include "runtime/point_to_point/buffered_memory.hpp"
+#include "runtime/progress/clock.hpp"
 
 #include <algorithm>
 
@@ -71,6 +72,26 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
     return found == nullptr || found->engine() == nullptr ? nullptr : found;
 }
 
+/// Until the message may be sent; false if it has been handed back to MPI meanwhile.
+bool wait_for_credit(MessageLayer& layer, BatchEngine& engine, const Message& message,
+                     uint64_t bytes) {
+    constexpr double longest_pause = 10; // seconds, for a receiver that is away
+    double pause = 1e-3;
+    double next = now() + pause;
+    const auto is_over = [&] {
+        if (!engine.sends_to(message.peer)) { return true; }
+        if (engine.may_send(bytes, message.peer, message.tag)) { return true; }
+        if (now() >= next) {
+            engine.ask_for_receive(message.peer);
+            pause = std::min(2 * pause, longest_pause);
+            next = now() + pause;
+        }
+        return false;
+    };
+    layer.wait_until(is_over, true);
+    return engine.sends_to(message.peer);
+}
+
 } // namespace
 
 /// MPI uses handles again: what one of them stood for before is forgotten.
@@ -123,14 +144,9 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     }
     const bool is_buffered = mode == Mode::buffered;
     const bool is_blocking = request == nullptr;
-    if (is_blocking && !is_buffered && !engine->may_send(memory.bytes, message.peer, message.tag)) {
-        const auto is_over = [&] { // it may also be handed back to MPI meanwhile
-            return !engine->sends_to(message.peer) ||
-                   engine->may_send(memory.bytes, message.peer, message.tag);
-        };
-        layer.wait_until(is_over, true);
-        if (!engine->sends_to(message.peer)) { return false; }
-    }
+    const bool is_to_wait =
+        is_blocking && !is_buffered && !engine->may_send(memory.bytes, message.peer, message.tag);
+    if (is_to_wait && !wait_for_credit(layer, *engine, message, memory.bytes)) { return false; }
     communicator->note_send(message.peer, message.tag, memory.bytes);
     auto pending =
         engine->send(memory, message.peer, message.tag, mode, is_blocking && !is_buffered);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <list>
 #include <map>
 #include <vector>
@@ -27,11 +26,7 @@ class Unexpected {
     std::vector<wire::Arrived> take_all(int source);
     bool has(int source) const;
     template <class Take> void for_each_source(Take take) const {
-        for (auto queue = channels_.begin(); queue != channels_.end();) {
-            const int source = queue->first.first;
-            take(source);
-            queue = channels_.upper_bound({source, std::numeric_limits<int>::max()});
-        }
+        for (const auto& [source, heads] : heads_) { take(source); }
     }
     bool empty() const { return channels_.empty(); }
 
@@ -40,7 +35,14 @@ class Unexpected {
         wire::Arrived message;
         uint64_t arrival;
     };
+    using Heads = std::map<uint64_t, int>; ///< arrival and tag of each channel's first message
+    void forget_first(const Channel& channel, uint64_t arrival);
+    template <class MayHave> const Kept* first_with(int source, int tag, MayHave may_have) const;
+    template <class MayHave>
+    const Kept* first_of(const Heads& heads, int source, MayHave may_have) const;
+
     std::map<Channel, std::list<Kept>> channels_; ///< none is empty
+    std::map<int, Heads> heads_;                  ///< by source, none is empty
     uint64_t arrivals_ = 0;
 };
 

@@ -40,6 +40,9 @@ inline constexpr uint32_t given_up = 1024;
 inline constexpr uint32_t confirmed = 2048; ///< of the note `sequence`; tag 0: not now
 /// What comes from there is to come by MPI again, see BatchEngine::refuse_synchronous().
 inline constexpr uint32_t refused = 4096;
+/// A send waits there for its receive: whoever waits in the library is to announce what it has
+/// posted, as before it blocks.
+inline constexpr uint32_t asks = 8192;
 
 struct Answer {
     uint64_t messages = 0;

@@ -114,7 +114,7 @@ class Program {
     MPI_Comm side = MPI_COMM_NULL;
 
   private:
-    static constexpr double most_memory = 65536;
+    static constexpr double most_memory = 98304; ///< KiB; two thirds may be copies on their way
 
     static std::string text_of(const Cost& cost) {
         char text[80];

@@ -11,6 +11,7 @@
 #include "tests/mpi/engine_limits_outside.hpp"
 #include "tests/mpi/engine_limits_refused.hpp"
 #include "tests/mpi/engine_limits_synchronous.hpp"
+#include "tests/mpi/engine_limits_waiting.hpp"
 
 namespace nodeaware::test {
 
@@ -23,10 +24,20 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {"flood", flood, 100000},     {"ahead", run_ahead, 50000}, {"slow", slow_consumer, 300},
-    {"begun", begun, 1500},       {"large", large, 0},         {"far_ahead", far_ahead, 1300},
-    {"outside", outside, 0},      {"huge", huge, 0},           {"synchronous", synchronous, 60},
-    {"sleeper", sleeper, 100000}, {"refused", refused, 0},     {"file", file, 0},
+    {"flood", flood, 100000},
+    {"ahead", run_ahead, 50000},
+    {"slow", slow_consumer, 300},
+    {"begun", begun, 1500},
+    {"large", large, 0},
+    {"far_ahead", far_ahead, 1300},
+    {"outside", outside, 0},
+    {"huge", huge, 0},
+    {"synchronous", synchronous, 60},
+    {"sleeper", sleeper, 100000},
+    {"refused", refused, 0},
+    {"file", file, 0},
+    {"waiting", waiting, 300},
+    {"many_tags", many_tags, 20000},
 };
 
 } // namespace

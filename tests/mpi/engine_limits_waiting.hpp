@@ -1,0 +1,136 @@
+#pragma once
+
+#include "tests/mpi/engine_limits.hpp"
+
+#include <array>
+
+namespace nodeaware::test {
+
+/// Large messages that are waited for in other ways than by MPI_Send, to a receiver that sleeps
+/// first: none piles up.
+class Waiting {
+  public:
+    explicit Waiting(Program& program) : program_(program), data_(bytes) {}
+
+    void by_sendrecv(int count, bool replaces, int tag) {
+        compare(replaces ? "MPI_Sendrecv_replace" : "MPI_Sendrecv", count, tag, [&](bool ours) {
+            const auto to = program_.last;
+            if (replaces) {
+                (ours ? MPI_Sendrecv_replace : PMPI_Sendrecv_replace)(
+                    data_.data(), bytes, MPI_CHAR, to, tag, MPI_PROC_NULL, tag, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE);
+            } else {
+                int nothing = 0;
+                (ours ? MPI_Sendrecv : PMPI_Sendrecv)(data_.data(), bytes, MPI_CHAR, to, tag,
+                                                      &nothing, 1, MPI_INT, MPI_PROC_NULL, tag,
+                                                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        });
+    }
+
+    /// The memory for buffered messages is detached after each.
+    void by_detaching(int count, int tag) {
+        std::vector<char> buffer(bytes + MPI_BSEND_OVERHEAD + 1000);
+        compare("MPI_Buffer_detach", count, tag, [&](bool ours) {
+            void* address = nullptr;
+            int size = 0;
+            MPI_Buffer_attach(buffer.data(), static_cast<int>(buffer.size()));
+            (ours ? MPI_Bsend : PMPI_Bsend)(data_.data(), bytes, MPI_CHAR, program_.last, tag,
+                                            MPI_COMM_WORLD);
+            (ours ? MPI_Buffer_detach : PMPI_Buffer_detach)(static_cast<void*>(&address), &size);
+        });
+    }
+
+    /// A send after many others that nobody receives yet; its receiver waits for it.
+    void by_receive(int tag) {
+        constexpr int others = 80;
+        std::vector<MPI_Request> requests(others, MPI_REQUEST_NULL);
+        if (program_.rank == 0) {
+            for (int i = 0; i < others; ++i) {
+                MPI_Isend(data_.data(), bytes, MPI_CHAR, program_.last, tag + 1 + i, MPI_COMM_WORLD,
+                          &requests[static_cast<size_t>(i)]);
+            }
+            MPI_Send(data_.data(), bytes, MPI_CHAR, program_.last, tag, MPI_COMM_WORLD);
+            MPI_Waitall(others, requests.data(), MPI_STATUSES_IGNORE);
+        } else if (program_.rank == program_.last) {
+            for (int i = -1; i < others; ++i) {
+                MPI_Irecv(data_.data(), bytes, MPI_CHAR, 0, tag + 1 + i, MPI_COMM_WORLD,
+                          requests.data());
+                MPI_Wait(requests.data(), MPI_STATUS_IGNORE);
+            }
+        }
+        MPI_Barrier(program_.side);
+    }
+
+  private:
+    static constexpr int bytes = 1000000;
+
+    template <class Send> void compare(const char* name, int count, int tag, Send send) {
+        program_.compare(name, [&](bool ours) {
+            for (int i = 0; i < count && program_.rank == 0; ++i) {
+                std::fill(data_.begin(), data_.end(), static_cast<char>(i));
+                send(ours);
+            }
+            bool right = true;
+            for (int i = 0; i < count && program_.rank == program_.last; ++i) {
+                if (i == 0) { usleep(500000); }
+                receive(ours, data_.data(), bytes, MPI_CHAR, 0, tag);
+                right =
+                    right && std::count(data_.begin(), data_.end(), static_cast<char>(i)) == bytes;
+            }
+            program_.harness.expect(right, std::string("wrong bytes by ") + name);
+        });
+    }
+
+    Program& program_;
+    std::vector<char> data_;
+};
+
+inline void waiting(Program& program, int count) {
+    constexpr int usual_tag = 1;
+    constexpr int large_tag = 40000; ///< of messages that are always copied
+    Waiting messages(program);
+    for (const int tag : {usual_tag, large_tag}) {
+        messages.by_sendrecv(count, false, tag);
+        messages.by_sendrecv(count, true, tag);
+        messages.by_detaching(count, tag);
+        messages.by_receive(tag);
+    }
+}
+
+/// Many messages with a tag each: sends that are waited for until all are received, and receives
+/// that take them in the order in which they came.
+inline void many_tags(Program& program, int count) {
+    std::vector<int> values(static_cast<size_t>(count), -1);
+    std::vector<MPI_Request> requests(values.size(), MPI_REQUEST_NULL);
+    const auto at = [](int i) { return static_cast<size_t>(i); };
+    for (int i = 0; i < count && program.rank == 0; ++i) {
+        values[at(i)] = 3 * i;
+        MPI_Issend(&values[at(i)], 1, MPI_INT, program.last, 10 + i, MPI_COMM_WORLD,
+                   &requests[at(i)]);
+    }
+    for (int i = 0; i < count && program.rank == program.last; ++i) {
+        MPI_Irecv(&values[at(i)], 1, MPI_INT, 0, 10 + i, MPI_COMM_WORLD, &requests[at(i)]);
+    }
+    MPI_Barrier(program.side);
+    MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+    bool right = true;
+    for (int i = 0; i < count && program.rank == program.last; ++i) {
+        right = right && values[at(i)] == 3 * i;
+    }
+    for (int i = 0; i < count && program.rank == 0; ++i) {
+        MPI_Isend(&values[at(i)], 1, MPI_INT, program.last, 10 + i, MPI_COMM_WORLD,
+                  &requests[at(i)]);
+    }
+    MPI_Barrier(program.side);
+    for (int i = 0; i < count && program.rank == program.last; ++i) {
+        int value = -1;
+        MPI_Status status;
+        MPI_Recv(&value, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        right = right && value == 3 * i && status.MPI_TAG == 10 + i;
+    }
+    MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+    program.harness.expect(right, "wrong values with a tag each");
+}
+
+} // namespace nodeaware::test
