@@ -78,8 +78,12 @@ bool BatchEngine::may_send(uint64_t bytes, int destination, int tag) const {
     if (way_of(bytes, channel) != Way::copied_without_credit || credits_.must_fit(bytes)) {
         return true;
     }
+    return is_announced(channel, credits_.next(channel));
+}
+
+bool BatchEngine::is_announced(const Channel& channel, uint32_t number) const {
     const auto announced = announced_.find(channel);
-    return announced != announced_.end() && credits_.next(channel) < announced->second;
+    return announced != announced_.end() && number < announced->second;
 }
 
 void BatchEngine::ask_for_receive(int destination) {
@@ -138,9 +142,7 @@ void BatchEngine::await_match(const Credits::Mark& mark, uint32_t sequence, bool
     const uint64_t key = number_of(mark.channel.first, sequence);
     Untold& untold = untold_[key];
     untold.mark = mark;
-    const auto announced = announced_.find(mark.channel);
-    const bool will_match = announced != announced_.end() && mark.number < announced->second;
-    if (!is_synchronous || will_match) { return; }
+    if (!is_synchronous || is_announced(mark.channel, mark.number)) { return; }
     awaited_[mark.channel][mark.number] = key;
     untold.pending = await_one(pending);
 }

@@ -24,7 +24,8 @@ namespace nodeaware {
 /// its receiver does, or that ranks do which are away. Senders that do wait for their receiver,
 /// MPI_Ssend, get an acknowledgement when their message is matched; and before a rank may block
 /// elsewhere in MPI it announces the receives that it has posted, so that they need not wait for it
-/// to come back. Nobody waits for a handover.
+/// to come back. A send that waits for memory, MPI_Send of a large message, asks for that of a
+/// receiver that waits in the library. Nobody waits for a handover.
 class BatchEngine final : public Mailboxes::Addressee {
   public:
     using Mode = PersistentRequest::Mode;
@@ -119,6 +120,12 @@ class BatchEngine final : public Mailboxes::Addressee {
 
     /// False: a blocking send of a message of so many bytes is to wait until this is true.
     bool may_send(uint64_t bytes, int destination, int tag) const;
+    /// The number of the next message there with the tag, and whether one is matched, or will be by
+    /// a receive that is posted.
+    uint32_t next_number(int destination, int tag) const {
+        return credits_.next({destination, tag});
+    }
+    bool is_announced(const Channel& channel, uint32_t number) const;
     /// While it waits, now and then: its receiver may wait for it in the library.
     void ask_for_receive(int destination);
     /// Sends; nullptr if the memory may be used again at once, which that of a buffered message may

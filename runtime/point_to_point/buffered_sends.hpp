@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,14 +15,22 @@ namespace nodeaware {
 /// are not among them: they leave whatever their receivers do.
 class BufferedSends {
   public:
-    void add(std::shared_ptr<PendingSend> pending, uint64_t bytes) {
+    /// `will_match`: says that its receive is posted, so that nobody needs to wait for the message,
+    /// whose receiver may be away in MPI.
+    void add(std::shared_ptr<PendingSend> pending, uint64_t bytes,
+             std::function<bool()> will_match) {
         if (pending == nullptr || pending->is_over()) { return; }
-        sends_.push_back({std::move(pending), bytes});
+        sends_.push_back({std::move(pending), bytes, std::move(will_match)});
     }
     /// All have left.
     bool are_over() {
         std::erase_if(sends_, [](const Send& send) { return send.pending->is_over(); });
         return sends_.empty();
+    }
+    /// Or will, whatever this rank does.
+    bool may_be_detached() {
+        return are_over() || std::all_of(sends_.begin(), sends_.end(),
+                                         [](const Send& send) { return send.will_match(); });
     }
     uint64_t bytes() {
         uint64_t sum = 0;
@@ -40,6 +49,7 @@ class BufferedSends {
     struct Send {
         std::shared_ptr<PendingSend> pending;
         uint64_t bytes;
+        std::function<bool()> will_match;
     };
     std::vector<Send> sends_;
     uint64_t fits_ = 0;

@@ -143,9 +143,9 @@ void MessageLayer::before_meeting() {
 }
 
 void MessageLayer::wait_for_buffered() {
-    if (!buffered.are_over()) {
-        before_blocking();
-        progress.wait_until([&] { return buffered.are_over(); });
+    if (!buffered.may_be_detached()) {
+        progress.before_blocking();
+        progress.wait_until([&] { return buffered.may_be_detached(); });
     }
     buffered.detached();
 }

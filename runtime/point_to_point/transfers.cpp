@@ -148,9 +148,15 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
         is_blocking && !is_buffered && !engine->may_send(memory.bytes, message.peer, message.tag);
     if (is_to_wait && !wait_for_credit(layer, *engine, message, memory.bytes)) { return false; }
     communicator->note_send(message.peer, message.tag, memory.bytes);
+    const uint32_t number = engine->next_number(message.peer, message.tag);
     auto pending =
         engine->send(memory, message.peer, message.tag, mode, is_blocking && !is_buffered);
-    if (is_buffered) { layer.buffered.add(std::exchange(pending, nullptr), memory.bytes); }
+    if (is_buffered) {
+        layer.buffered.add(std::exchange(pending, nullptr), memory.bytes,
+                           [engine, number, channel = Channel{message.peer, message.tag}] {
+                               return engine->is_announced(channel, number);
+                           });
+    }
     if (is_blocking) {
         if (pending != nullptr && !pending->is_over()) {
             layer.wait_until([&] { return pending->is_over(); }, true);

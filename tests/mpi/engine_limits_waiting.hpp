@@ -41,6 +41,30 @@ class Waiting {
         });
     }
 
+    /// Its receiver has posted the receive, and is away in MPI.
+    void to_a_receiver_that_is_away(int tag) {
+        std::vector<char> buffer(bytes + MPI_BSEND_OVERHEAD + 1000);
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (program_.rank == program_.last) {
+            std::fill(data_.begin(), data_.end(), 0);
+            MPI_Irecv(data_.data(), bytes, MPI_CHAR, 0, tag, MPI_COMM_WORLD, &request);
+        } else if (program_.rank == 0) {
+            void* address = nullptr;
+            int size = 0;
+            usleep(100000); // the other is there
+            std::fill(data_.begin(), data_.end(), 1);
+            MPI_Buffer_attach(buffer.data(), static_cast<int>(buffer.size()));
+            MPI_Bsend(data_.data(), bytes, MPI_CHAR, program_.last, tag, MPI_COMM_WORLD);
+            MPI_Buffer_detach(static_cast<void*>(&address), &size);
+            std::fill(buffer.begin(), buffer.end(), 2);
+        }
+        MPI_Barrier(program_.side);
+        if (program_.rank != program_.last) { return; }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        program_.harness.expect(std::count(data_.begin(), data_.end(), 1) == bytes,
+                                "wrong bytes of a buffered message to who is away");
+    }
+
     /// A send after many others that nobody receives yet; its receiver waits for it.
     void by_receive(int tag) {
         constexpr int others = 80;
@@ -95,6 +119,7 @@ inline void waiting(Program& program, int count) {
         messages.by_sendrecv(count, true, tag);
         messages.by_detaching(count, tag);
         messages.by_receive(tag);
+        messages.to_a_receiver_that_is_away(tag);
     }
 }
 
