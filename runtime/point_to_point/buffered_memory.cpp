@@ -23,14 +23,27 @@ int try_buffered(MessageLayer& layer, const Message& message, uint64_t bytes) {
     return MPI_SUCCESS;
 }
 
-/// Whether there is memory for so many bytes more than those that have not left. Little is let
-/// through without a look, for that takes as long as copying all of them.
-bool try_together(MessageLayer& layer, uint64_t bytes) {
+/// Bytes of buffered messages with one more, if that may be too much: what is over is known only
+/// after a look at all of them. 0: it is not. Little is let through.
+uint64_t bytes_together(MessageLayer& layer, uint64_t bytes) {
     constexpr uint64_t little = uint64_t{16} << 20;
-    const uint64_t together = layer.buffered.bytes() + bytes;
-    if (together == bytes || together <= little || layer.buffered.is_known_to_fit(together)) {
-        return true;
+    constexpr int most_looks = 64; // each at as many messages
+    uint64_t together = 0;
+    for (int looks = 0; looks < most_looks; ++looks) {
+        together = layer.buffered.bytes() + bytes;
+        if (together == bytes || together <= little || layer.buffered.is_known_to_fit(together)) {
+            return 0;
+        }
+        layer.progress.advance();
     }
+    return together;
+}
+
+/// Whether there is memory for so many bytes more than those that have not left. A look takes as
+/// long as copying all of them.
+bool try_together(MessageLayer& layer, uint64_t bytes) {
+    const uint64_t together = bytes_together(layer, bytes);
+    if (together == 0) { return true; }
     std::vector<std::byte> all(together);
     const Elements elements(together);
     const Message message{all.data(), elements.count(), elements.type(), 0, 0, MPI_COMM_NULL};

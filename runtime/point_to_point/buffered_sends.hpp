@@ -32,10 +32,11 @@ class BufferedSends {
         return are_over() || std::all_of(sends_.begin(), sends_.end(),
                                          [](const Send& send) { return send.will_match(); });
     }
+    /// Of those that may not be detached.
     uint64_t bytes() {
         uint64_t sum = 0;
         if (are_over()) { return sum; }
-        for (const Send& send : sends_) { sum += send.bytes; }
+        for (const Send& send : sends_) { sum += send.will_match() ? 0 : send.bytes; }
         return sum;
     }
 
