@@ -321,14 +321,14 @@ TEST(Doctor, ExchangesData) {
     job_of(facts).memory.pop_back();
     expect(line(), Verdict::ok, "left to MPI"); // all ranks are on one node
     facts.exchange->has_report = false;
-    facts.exchange_run->last_words = "not of this version";
+    facts.exchange_run->last_words = "not of the same version";
     expect(line(), Verdict::wrong, "did not start");
-    expect(line(), Verdict::wrong, "not of this version");
+    expect(line(), Verdict::wrong, "not of the same version");
     facts.exchange->wrong = 7;
     expect(line(), Verdict::wrong, "7 wrong values");
     facts.exchange.reset();
     facts.exchange_run->status = 139;
-    expect(line(), Verdict::wrong, "exit status 139: not of this version");
+    expect(line(), Verdict::wrong, "exit status 139: not of the same version");
     facts.exchange_run->is_out_of_time = true;
     expect(line(), Verdict::wrong, "did not come to an end");
 }
