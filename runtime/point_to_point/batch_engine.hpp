@@ -24,8 +24,9 @@ namespace nodeaware {
 /// its receiver does, or that ranks do which are away. Senders that do wait for their receiver,
 /// MPI_Ssend, get an acknowledgement when their message is matched; and before a rank may block
 /// elsewhere in MPI it announces the receives that it has posted, so that they need not wait for it
-/// to come back. A send that waits for memory, MPI_Send of a large message, asks for that of a
-/// receiver that waits in the library. Nobody waits for a handover.
+/// to come back. A send that waits so that memory is bounded, MPI_Send of a large message, asks for
+/// that of a receiver that waits in the library, and waits for longest_wait(). Nobody waits for a
+/// handover.
 class BatchEngine final : public Mailboxes::Addressee {
   public:
     using Mode = PersistentRequest::Mode;

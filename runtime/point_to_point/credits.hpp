@@ -3,10 +3,18 @@
 #include "runtime/point_to_point/payload_tags.hpp"
 #include "runtime/point_to_point/wire.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
 namespace nodeaware {
+
+/// Seconds that a sender waits at most for a receiver where that only bounds memory: the receiver
+/// may be away in MPI with receives that it has not announced, as those with wildcards. So what is
+/// ahead grows by 16 MiB a second at most.
+constexpr double longest_wait(uint64_t bytes) {
+    return std::max(1.0, static_cast<double>(bytes) / static_cast<double>(uint64_t{16} << 20U));
+}
 
 /// What this rank has sent on its channels, and how far it knows their receivers to have come. Says
 /// whether a message may be copied, and whether it may go straight. Pure.

@@ -145,7 +145,8 @@ void MessageLayer::before_meeting() {
 void MessageLayer::wait_for_buffered() {
     if (!buffered.may_be_detached()) {
         progress.before_blocking();
-        progress.wait_until([&] { return buffered.may_be_detached(); });
+        const double end = now() + longest_wait(buffered.bytes());
+        progress.wait_until([&] { return buffered.may_be_detached() || now() >= end; });
     }
     buffered.detached();
 }

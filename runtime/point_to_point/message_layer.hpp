@@ -64,7 +64,8 @@ class MessageLayer : public WorkSource {
     Progress& progress;
     DetachedSends detached;
     BufferedSends buffered;
-    /// Before the memory is detached that the application has given for them.
+    /// Before the memory is detached that the application has given for them: whoever sends more
+    /// than its receivers take is to notice. They are copies, so that nothing depends on it.
     void wait_for_buffered();
 
     /// Messages of an engine matched by a probe: MPI has their bytes, from this rank itself or as

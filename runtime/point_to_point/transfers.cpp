@@ -72,21 +72,22 @@ CommunicatorMessages* find(MessageLayer& layer, MPI_Comm comm) {
     return found == nullptr || found->engine() == nullptr ? nullptr : found;
 }
 
-/// Until the message may be sent; false if it has been handed back to MPI meanwhile.
+/// Until the message may be sent, or this takes too long; false if it has been handed back to MPI
+/// meanwhile.
 bool wait_for_credit(MessageLayer& layer, BatchEngine& engine, const Message& message,
                      uint64_t bytes) {
-    constexpr double longest_pause = 10; // seconds, for a receiver that is away
-    double pause = 1e-3;
+    double pause = 1e-3; // seconds
     double next = now() + pause;
+    const double end = now() + longest_wait(bytes);
     const auto is_over = [&] {
         if (!engine.sends_to(message.peer)) { return true; }
         if (engine.may_send(bytes, message.peer, message.tag)) { return true; }
         if (now() >= next) {
             engine.ask_for_receive(message.peer);
-            pause = std::min(2 * pause, longest_pause);
+            pause *= 2;
             next = now() + pause;
         }
-        return false;
+        return now() >= end;
     };
     layer.wait_until(is_over, true);
     return engine.sends_to(message.peer);
@@ -152,10 +153,12 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     auto pending =
         engine->send(memory, message.peer, message.tag, mode, is_blocking && !is_buffered);
     if (is_buffered) {
-        layer.buffered.add(std::exchange(pending, nullptr), memory.bytes,
-                           [engine, number, channel = Channel{message.peer, message.tag}] {
-                               return engine->is_announced(channel, number);
-                           });
+        layer.buffered.add(
+            std::exchange(pending, nullptr), memory.bytes,
+            [weak = std::weak_ptr(engine), number, channel = Channel{message.peer, message.tag}] {
+                const auto known = weak.lock();
+                return known == nullptr || known->is_announced(channel, number);
+            });
     }
     if (is_blocking) {
         if (pending != nullptr && !pending->is_over()) {
