@@ -7,14 +7,16 @@
 #include <algorithm>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 namespace nodeaware {
 
 namespace {
 
-constexpr size_t more_than_wildcards = 4;
-constexpr size_t most = 64;
+constexpr size_t most = 2 * CatchAll::most_patterns; ///< receives
 constexpr uint64_t least_space = uint64_t{16} << 20U;
+/// For all receives: the application may want the rest of what a process can have.
+constexpr uint64_t most_space = uint64_t{16} << 40U;
 
 size_t machine_memory() {
     static const auto bytes = static_cast<size_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L)) *
@@ -26,7 +28,7 @@ size_t machine_memory() {
 /// half of what it may, for all together.
 size_t space_for_each(size_t receives, uint64_t largest) {
     const uint64_t limit = address_space::limit();
-    if (limit == 0) { return machine_memory(); }
+    if (limit == 0) { return std::min<uint64_t>(machine_memory(), most_space / most); }
     const uint64_t share = limit / 2 / receives;
     return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
 }
@@ -47,30 +49,42 @@ CatchAll::~CatchAll() {
     for (Receive& receive : posted_) { mpi.Wait(&receive.request, MPI_STATUS_IGNORE); }
 }
 
-void CatchAll::post(size_t wildcards, uint64_t largest) {
-    if (wildcards == 0) { return; }
-    wildcards_ += wildcards;
-    const size_t wanted = std::min(wildcards_ + more_than_wildcards, most);
-    while (posted_.size() < wanted) {
-        Receive receive{MPI_REQUEST_NULL, nullptr, space_for_each(wanted, largest)};
-        receive.memory = make_space(receive.bytes);
-        if (receive.memory == nullptr) { // where space has to be backed by memory
-            receive.bytes = std::max(largest, least_space);
-            receive.memory = make_space(receive.bytes);
-        }
-        if (receive.memory == nullptr) { return; }
-        const Elements elements(receive.bytes);
-        MPI_CALL(Irecv, receive.memory.get(), elements.count(), elements.type(), MPI_ANY_SOURCE,
-                 MPI_ANY_TAG, comm_, &receive.request);
+/// No memory: there is none.
+CatchAll::Space CatchAll::take_space(size_t wanted, uint64_t largest) {
+    while (!spare_.empty()) {
+        Space space = std::move(spare_.back());
+        spare_.pop_back();
+        if (space.bytes >= wanted) { return space; }
+    }
+    for (const uint64_t bytes : {uint64_t{wanted}, std::max(largest, least_space)}) {
+        // The second where space has to be backed by memory.
+        if (auto memory = make_space(bytes)) { return {std::move(memory), bytes}; }
+    }
+    return {};
+}
+
+void CatchAll::post(const std::vector<Pattern>& patterns, uint64_t largest) {
+    const size_t receives = std::min(posted_.size() + patterns.size(), most);
+    const size_t space = std::max<size_t>(space_for_each(receives, largest), largest);
+    for (const Pattern& pattern : patterns) {
+        if (posted_.size() >= receives) { return; }
+        Receive receive{MPI_REQUEST_NULL, take_space(space, largest)};
+        if (receive.space.memory == nullptr) { return; }
+        const Elements elements(receive.space.bytes);
+        MPI_CALL(Irecv, receive.space.memory.get(), elements.count(), elements.type(),
+                 pattern.source, pattern.payload_tag, comm_, &receive.request);
+        may_be_unmet_ = true;
         posted_.push_back(std::move(receive));
     }
 }
 
 void CatchAll::withdraw() {
-    if (wildcards_ == 0) { return; }
-    wildcards_ = 0;
-    std::erase_if(posted_, [](Receive& receive) {
-        return nodeaware::withdraw(&receive.request) == Withdrawal::done;
+    if (!std::exchange(may_be_unmet_, false)) { return; }
+    const bool is_kept = address_space::limit() == 0;
+    std::erase_if(posted_, [&](Receive& receive) {
+        if (nodeaware::withdraw(&receive.request) != Withdrawal::done) { return false; }
+        if (is_kept) { spare_.push_back(std::move(receive.space)); }
+        return true;
     });
 }
 
@@ -82,7 +96,9 @@ void CatchAll::advance() {
         MPI_CALL(Test, &receive.request, &is_over, &status);
         if (is_over == 0) { return false; }
         MPI_CALL(Test_cancelled, &status, &is_cancelled);
-        if (is_cancelled == 0) { caught_[{status.MPI_SOURCE, status.MPI_TAG}] = receive.memory; }
+        if (is_cancelled == 0) {
+            caught_[{status.MPI_SOURCE, status.MPI_TAG}] = receive.space.memory;
+        }
         return true;
     });
 }

@@ -10,13 +10,12 @@
 
 namespace nodeaware {
 
-/// While a receive with wildcards waits and this rank may be away in MPI: receives of any payload,
-/// into memory of the library, so that MPI lets their senders go on. As no message may be too large
-/// for them, each has as much address space as the machine has memory; it costs what is used.
+/// While a receive with wildcards waits and this rank may be away in MPI: receives of payloads that
+/// it may take, into memory of the library, so that MPI lets their senders go on. As no message may
+/// be too large for them, each has as much address space as the machine has memory; it costs what
+/// is used.
 ///
-/// A payload that is caught goes where its envelope says, by a copy. There are a few more such
-/// receives than receives with wildcards, for senders may be served whose receive is not posted
-/// yet; if these are many, one that MPI would serve may wait until this rank comes back.
+/// A payload that is caught goes where its envelope says, by a copy.
 class CatchAll {
   public:
     /// `comm`: of payloads.
@@ -25,9 +24,17 @@ class CatchAll {
     CatchAll(const CatchAll&) = delete;
     CatchAll& operator=(const CatchAll&) = delete;
 
-    /// Before this rank may be away: so many more receives with wildcards wait, the largest for so
-    /// many bytes. Where address space is limited, messages are not expected to be much larger.
-    void post(size_t wildcards, uint64_t largest);
+    /// Which payloads: of the rank `source` (or MPI_ANY_SOURCE), with that tag (or MPI_ANY_TAG).
+    struct Pattern {
+        int source;
+        int payload_tag;
+    };
+    /// Of one post().
+    static constexpr size_t most_patterns = 64;
+
+    /// Before this rank may be away: for receives for `largest` bytes. Where address space is
+    /// limited, messages are not expected to be much larger.
+    void post(const std::vector<Pattern>& patterns, uint64_t largest);
     /// When it is back: takes back what has met nothing.
     void withdraw();
     /// Looks after those that something is coming for.
@@ -39,15 +46,21 @@ class CatchAll {
     std::optional<wire::Bytes> take(int source, int payload_tag);
 
   private:
-    struct Receive {
-        MPI_Request request;
+    struct Space {
         std::shared_ptr<std::byte> memory;
         size_t bytes = 0;
     };
+    struct Receive {
+        MPI_Request request;
+        Space space;
+    };
+
+    Space take_space(size_t wanted, uint64_t largest);
 
     MPI_Comm comm_;
     std::vector<Receive> posted_;
-    size_t wildcards_ = 0; ///< not 0: some may have met nothing
+    std::vector<Space> spare_;
+    bool may_be_unmet_ = false; ///< some may have met nothing
     std::map<Channel, wire::Bytes> caught_;
 };
 

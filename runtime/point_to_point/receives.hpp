@@ -214,6 +214,10 @@ class Receives {
     bool close_from(List::iterator first);
     bool cancel_answered(Receive& receive);
     void note_match(const wire::Entry& entry);
+    std::map<int, size_t> payloads_ahead(int tag, uint32_t ahead,
+                                         const std::function<uint32_t(int)>& receives) const;
+    void catch_payloads(const std::vector<const Receive*>& wildcards,
+                        const std::map<Channel, uint32_t>& named) const;
     void check_payloads();
     void check_shadows();
     static bool has_ended(MPI_Request* request, int* code, MPI_Status* status);

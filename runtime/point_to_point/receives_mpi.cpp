@@ -41,9 +41,7 @@ void Receives::open(uint64_t above) {
         receive->payload_tag = *tag;
         begin_payload(*receive);
     }
-    uint64_t largest = 0;
-    for (const Receive* receive : wildcards) { largest = std::max(largest, receive->memory.bytes); }
-    payloads_->catch_all().post(wildcards.size(), largest);
+    if (!wildcards.empty()) { catch_payloads(wildcards, before); }
 }
 
 std::vector<wire::Entry> Receives::announcements() {

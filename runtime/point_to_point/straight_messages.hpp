@@ -28,8 +28,9 @@ namespace nodeaware {
 ///    source and tag, and stands behind none with wildcards that may take its message, the payload
 ///    of that number is awaited in user memory. So MPI serves a sender that waits. If an ordinary
 ///    message comes for that receive, the open one has met nothing and never can: it is withdrawn.
-///  - Receives with wildcards cannot be opened, for whose message they take is not known. While one
-///    waits, receives of any payload into memory of the library are posted with it (CatchAll).
+///  - Receives with wildcards cannot be opened, for whose message they take is not known. While
+///  they
+///    wait, payloads that they may take are received into memory of the library (CatchAll).
 ///  - Where a channel is too far ahead or its tag has none for payloads, the message is copied; so
 ///    is a buffered one. A blocking send of that kind waits for credit (Credits::must_fit()), which
 ///    comes back when messages are matched, and for no more than the announcement that its receive

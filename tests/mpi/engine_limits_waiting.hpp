@@ -65,27 +65,29 @@ class Waiting {
                                 "wrong bytes of a buffered message to who is away");
     }
 
-    /// A send after many others that nobody receives yet; its receiver waits for it, in the library
-    /// or away in MPI.
-    void by_receive(int source, int tag, bool is_away) {
+    /// A send after many others that nobody receives yet, of the same rank or of another of its
+    /// node; its receiver waits for it, in the library or away in MPI.
+    void by_receive(int source, int with, int tag, int rank_of_others, bool is_away) {
         constexpr int others = 80;
         std::vector<MPI_Request> requests(others, MPI_REQUEST_NULL);
-        const auto receive = [&](int from, int with) {
-            MPI_Irecv(data_.data(), bytes, MPI_CHAR, from, with, MPI_COMM_WORLD, requests.data());
+        const auto receive = [&](int from, int with_tag) {
+            MPI_Irecv(data_.data(), bytes, MPI_CHAR, from, with_tag, MPI_COMM_WORLD,
+                      requests.data());
         };
-        if (program_.rank == program_.last) { receive(source, tag); }
+        if (program_.rank == program_.last) { receive(source, with); }
+        if (program_.rank <= 1) { usleep(100000); } // the other is there
+        for (int i = 0; i < others && program_.rank == rank_of_others; ++i) {
+            MPI_Isend(data_.data(), bytes, MPI_CHAR, program_.last, tag + 1 + i, MPI_COMM_WORLD,
+                      &requests[static_cast<size_t>(i)]);
+        }
         if (program_.rank == 0) {
-            usleep(100000); // the other is there
-            for (int i = 0; i < others; ++i) {
-                MPI_Isend(data_.data(), bytes, MPI_CHAR, program_.last, tag + 1 + i, MPI_COMM_WORLD,
-                          &requests[static_cast<size_t>(i)]);
-            }
+            if (rank_of_others != 0) { usleep(100000); }
             MPI_Send(data_.data(), bytes, MPI_CHAR, program_.last, tag, MPI_COMM_WORLD);
         }
         if (is_away) { MPI_Barrier(program_.side); }
         for (int i = 0; i < others && program_.rank == program_.last; ++i) {
             MPI_Wait(requests.data(), MPI_STATUS_IGNORE);
-            receive(0, tag + 1 + i);
+            receive(rank_of_others, tag + 1 + i);
         }
         MPI_Waitall(others, requests.data(), MPI_STATUSES_IGNORE);
         MPI_Barrier(program_.side);
@@ -124,11 +126,13 @@ inline void waiting(Program& program, int count) {
         messages.by_sendrecv(count, true, tag);
         messages.by_detaching(count, tag);
         for (const int source : {0, MPI_ANY_SOURCE}) {
-            messages.by_receive(source, tag, false);
-            // A limit, see runtime/README.md: no receive with wildcards behind many straight ones.
-            if (source == 0 || tag == large_tag) { messages.by_receive(source, tag, true); }
+            for (const bool is_away : {false, true}) {
+                messages.by_receive(source, tag, tag, 0, is_away);
+                messages.by_receive(source, tag, tag, 1, is_away);
+            }
             messages.to_a_receiver_that_is_away(source, tag);
         }
+        messages.by_receive(0, MPI_ANY_TAG, tag, 1, true);
     }
 }
 
