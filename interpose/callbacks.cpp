@@ -67,7 +67,7 @@ struct Kind {
     Attributes attributes;
     Kind* next;
 };
-constexpr std::size_t kind_lists = 1024;
+constexpr std::size_t kind_lists = 65536; ///< some programs have a state for each object
 constinit std::array<Kind*, kind_lists> kinds{};
 constinit std::atomic_flag adds_kind;
 

@@ -3,12 +3,31 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 namespace nodeaware {
 
+namespace {
+
+constexpr uint64_t small = 4096; ///< bytes that are soon copied
+
+/// What came together with it would be kept as long as it is.
+void part_with_others(wire::Arrived& message) {
+    const uint64_t size = message.entry.bytes;
+    if (message.is_straight()) { return message.bytes.reset(); }
+    if (message.bytes == nullptr || size > small) { return; }
+    const auto copy = std::make_shared_for_overwrite<std::byte[]>(size);
+    std::memcpy(copy.get(), message.bytes.get(), size);
+    message.bytes = wire::Bytes(copy, copy.get());
+}
+
+} // namespace
+
 void Unexpected::add(wire::Arrived message) {
+    part_with_others(message);
     const Channel channel{message.entry.source, message.entry.tag};
     const auto [queue, is_first] = channels_.try_emplace(channel);
     try {

@@ -89,4 +89,33 @@ TEST(Unexpected, GivesMessagesInTheOrderOfMpi) {
     }
 }
 
+TEST(Unexpected, KeepsNothingElseThatCameWithASmallMessage) {
+    constexpr uint64_t bytes = 5000;
+    constexpr uint64_t at = 24;
+    std::shared_ptr<std::byte> container(new std::byte[bytes], std::default_delete<std::byte[]>());
+    for (uint64_t i = 0; i < bytes; ++i) { container.get()[i] = std::byte(i % 251); }
+    const std::weak_ptr<std::byte> alive = container;
+    Unexpected unexpected;
+    const auto add = [&](int tag, uint64_t size, uint32_t flags) {
+        const wire::Entry entry{1, tag, 0, flags, size};
+        unexpected.add({entry, wire::Bytes(container, container.get() + at)});
+    };
+    add(0, 4, 0);
+    add(1, 0, 0);
+    add(2, 1000000, wire::straight); // its bytes come otherwise
+    add(3, bytes - at, 0);
+    const auto take = [&](int tag) {
+        return unexpected.take(
+            *unexpected.find(1, tag, [](const wire::Entry& /*entry*/) { return true; }));
+    };
+    container.reset();
+    EXPECT_FALSE(alive.expired());
+    take(3);
+    EXPECT_TRUE(alive.expired());
+    const wire::Arrived small = take(0);
+    for (uint64_t i = 0; i < 4; ++i) { EXPECT_EQ(small.bytes.get()[i], std::byte(at + i)); }
+    EXPECT_NE(take(1).bytes, nullptr);
+    EXPECT_TRUE(take(2).is_straight());
+}
+
 } // namespace nodeaware
