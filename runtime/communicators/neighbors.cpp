@@ -14,8 +14,8 @@ namespace {
 
 /// How an MPI matches blocks when a rank sends several to the same neighbour. The standard asks for
 /// `mirrored` on Cartesian grids of one or two ranks in a dimension (what goes in the negative
-/// direction arrives from the positive one); not all libraries do that, and the application must
-/// get what it would get without us.
+/// direction arrives from the positive one); not all libraries do that, nor in all operations, and
+/// the application must get what it would get without us.
 enum class Matching { in_order, reversed, mirrored };
 
 std::vector<int> order_of(Matching matching, size_t count) {
@@ -50,23 +50,35 @@ class Probe {
         const std::array<int, 4> sent = {0, 1, 2, 3};
         std::array<int, 4> received = {-1, -1, -1, -1};
         const std::array<int, 4> counts = {1, 1, 1, 1};
-        if (operation == Operation::neighbor_alltoallw ||
-            operation == Operation::ineighbor_alltoallw) {
-            const std::array<MPI_Datatype, 4> types = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
-            std::array<MPI_Aint, 4> places{};
-            for (size_t i = 0; i < places.size(); ++i) {
-                places[i] = static_cast<MPI_Aint>(i * sizeof(int));
-            }
+        const std::array<MPI_Datatype, 4> types = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
+        const std::array<MPI_Aint, 4> places = {0, sizeof(int), 2 * sizeof(int), 3 * sizeof(int)};
+        MPI_Request request = MPI_REQUEST_NULL;
+        switch (operation) {
+        case Operation::neighbor_alltoallw:
             MPI_CALL(Neighbor_alltoallw, sent.data(), counts.data(), places.data(), types.data(),
                      received.data(), counts.data(), places.data(), types.data(), comm_);
-        } else if (operation == Operation::neighbor_alltoallv ||
-                   operation == Operation::ineighbor_alltoallv) {
+            break;
+        case Operation::ineighbor_alltoallw:
+            MPI_CALL(Ineighbor_alltoallw, sent.data(), counts.data(), places.data(), types.data(),
+                     received.data(), counts.data(), places.data(), types.data(), comm_, &request);
+            break;
+        case Operation::neighbor_alltoallv:
             MPI_CALL(Neighbor_alltoallv, sent.data(), counts.data(), sent.data(), MPI_INT,
                      received.data(), counts.data(), sent.data(), MPI_INT, comm_);
-        } else {
+            break;
+        case Operation::ineighbor_alltoallv:
+            MPI_CALL(Ineighbor_alltoallv, sent.data(), counts.data(), sent.data(), MPI_INT,
+                     received.data(), counts.data(), sent.data(), MPI_INT, comm_, &request);
+            break;
+        case Operation::ineighbor_alltoall:
+            MPI_CALL(Ineighbor_alltoall, sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT,
+                     comm_, &request);
+            break;
+        default: // of others all blocks of a rank are the same
             MPI_CALL(Neighbor_alltoall, sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT,
                      comm_);
         }
+        MPI_CALL(Wait, &request, MPI_STATUS_IGNORE);
         return received;
     }
 

@@ -85,7 +85,7 @@ void communicator_begun() { InnerCommunicator::communicator_begun(); }
 void degrees(abi::MPI_Comm comm, bool neighborhood, int* sends, int* receives) {
     try {
         if (neighborhood) {
-            const Neighbors neighbors = find_neighbors(native(comm), Operation::neighbor_allgather);
+            const Neighbors neighbors = read_neighbors(native(comm));
             *sends = static_cast<int>(neighbors.destinations.size());
             *receives = static_cast<int>(neighbors.sources.size());
             return;

@@ -57,6 +57,9 @@
     X(Ibsend)                                                                                      \
     X(Improbe)                                                                                     \
     X(Imrecv)                                                                                      \
+    X(Ineighbor_alltoall)                                                                          \
+    X(Ineighbor_alltoallv)                                                                         \
+    X(Ineighbor_alltoallw)                                                                         \
     X(Iprobe)                                                                                      \
     X(Irecv)                                                                                       \
     X(Irsend)                                                                                      \

@@ -34,6 +34,7 @@ struct Place {
     int rank = 0;
     int size = 0;
     bool has_neighbors = false;
+    bool is_grid = false;
     bool balanced = true; ///< every rank has as many sources as destinations
     bool used = false;
     std::vector<int> sources;
@@ -59,9 +60,6 @@ inline const bool persistent_testall_is_broken = mpich;
 /// Alltoallv and alltoallw in place wait forever where there are messages without data, unless they
 /// block.
 inline const bool zero_in_place_is_broken = !mpich;
-/// Where both neighbours in a dimension are the same rank, nonblocking operations swap the two
-/// messages, and blocking ones do not.
-inline const bool small_torus_is_broken = !mpich;
 /// Datatypes freed while a persistent operation uses them are gone.
 inline const bool freed_types_are_broken = !mpich;
 /// Communicators freed while an operation uses them are gone.
@@ -87,6 +85,21 @@ struct Blocking {
     static int neighbor_alltoallw(auto... a) { return PMPI_Neighbor_alltoallw(a...); }
     static int neighbor_allgather(auto... a) { return PMPI_Neighbor_allgather(a...); }
     static int neighbor_allgatherv(auto... a) { return PMPI_Neighbor_allgatherv(a...); }
+};
+
+/// Where both neighbours in a dimension are the same rank, nonblocking operations of Open MPI swap
+/// the two messages, and blocking ones do not.
+struct BlockingOnGrid : Blocking {
+    static int neighbor_alltoall(auto... a) { return wait_for(PMPI_Ineighbor_alltoall, a...); }
+    static int neighbor_alltoallv(auto... a) { return wait_for(PMPI_Ineighbor_alltoallv, a...); }
+    static int neighbor_alltoallw(auto... a) { return wait_for(PMPI_Ineighbor_alltoallw, a...); }
+
+  private:
+    static int wait_for(auto begin, auto... arguments) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        begin(arguments..., &request);
+        return PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
 };
 
 struct Nonblocking {
@@ -166,7 +179,13 @@ class Exchange {
         for (Record& record : records_) {
             if (record.referred) { continue; }
             record.referred = true;
-            call<Blocking>(record.sent.data(), record.expected.data(), types_, place_.reference);
+            if (place_.is_grid && !mpich) {
+                call<BlockingOnGrid>(record.sent.data(), record.expected.data(), types_,
+                                     place_.reference);
+            } else {
+                call<Blocking>(record.sent.data(), record.expected.data(), types_,
+                               place_.reference);
+            }
         }
     }
 

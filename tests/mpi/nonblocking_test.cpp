@@ -86,7 +86,7 @@ class Pool {
     }
 
     void add_cart(int periodic) {
-        const int dimensions = periodic != 0 && small_torus_is_broken ? 1 : 2;
+        constexpr int dimensions = 2;
         std::array<int, 2> sizes = {0, 0};
         const std::array<int, 2> periods = {periodic, periodic};
         MPI_Dims_create(harness_.size(), dimensions, sizes.data());
@@ -94,6 +94,7 @@ class Pool {
         MPI_Cart_create(MPI_COMM_WORLD, dimensions, sizes.data(), periods.data(), 0, &made);
         Place& place = add(made);
         place.has_neighbors = true;
+        place.is_grid = true;
         for (int i = 0; i < dimensions; ++i) {
             int lower = 0;
             int upper = 0;
