@@ -53,15 +53,20 @@ bool are_weights_refused(const GraphArguments& graph, int64_t edges) {
            std::any_of(graph.weights, graph.weights + edges, [](int weight) { return weight < 0; });
 }
 
-/// MPI finds by itself on this rank that these are wrong, or ends the job.
-bool is_refused(const GraphArguments& graph, int ranks) {
-    if (graph.nodes <= 0) { return graph.nodes < 0; }
-    if (are_arrays_refused(graph)) { return true; }
+enum class Arguments { right, refused, with_wrong_ranks };
+
+/// Refused: MPI finds that by itself on this rank, or ends the job.
+Arguments look_at(const GraphArguments& graph, int ranks) {
+    if (graph.nodes == 0) { return Arguments::right; }
+    if (graph.nodes < 0 || are_arrays_refused(graph)) { return Arguments::refused; }
     const int64_t edges = edges_of(graph);
+    if (edges < 0) { return Arguments::refused; }
     const auto is_wrong = [&](int rank) { return is_refused_end(rank, ranks); };
-    return edges < 0 || std::any_of(graph.sources, graph.sources + graph.nodes, is_wrong) ||
-           std::any_of(graph.destinations, graph.destinations + edges, is_wrong) ||
-           are_weights_refused(graph, edges);
+    if (std::any_of(graph.sources, graph.sources + graph.nodes, is_wrong) ||
+        std::any_of(graph.destinations, graph.destinations + edges, is_wrong)) {
+        return Arguments::with_wrong_ranks;
+    }
+    return are_weights_refused(graph, edges) ? Arguments::refused : Arguments::right;
 }
 
 int end_of(int rank) { return rank == MPI_PROC_NULL ? Edge::nobody : rank; }
@@ -189,16 +194,23 @@ NodePairs* pairs_of(InnerCommunicator& inner) {
     return static_cast<NodePairs*>(inner.kept_for_graphs->get());
 }
 
-/// Why MPI is to do it; none: this rank's arguments are such that it does not say so alone. Throws
-/// MpiError.
-Reason look_alone(const GraphArguments& graph, Communicator& communicator) {
+/// Why MPI is to do it; none: this rank's arguments are such that it does not say so alone, or
+/// `code` is an error that has been raised. Throws MpiError.
+Reason look_alone(const GraphArguments& graph, Communicator& communicator, int& code) {
     const World& world = library->world;
     const Reason obstacle = communicator.look(graph.comm, world);
     if (obstacle != Reason::none) { return obstacle; }
     // Private communicators are not shared by those of the same ranks then: one would be made for
     // this call alone.
     if (world.threads_at_once && !communicator.has_inner()) { return Reason::no_resources; }
-    return is_refused(graph, communicator.size()) ? Reason::invalid_arguments : Reason::none;
+    const Arguments arguments = look_at(graph, communicator.size());
+    if (arguments == Arguments::with_wrong_ranks && !is_open_mpi()) {
+        // MPICH would wait for the others, who do not come, before it finds that and ends the job.
+        code = MPI_ERR_RANK;
+        mpi.Comm_call_errhandler(graph.comm, code);
+        return Reason::none;
+    }
+    return arguments == Arguments::right ? Reason::none : Reason::invalid_arguments;
 }
 
 /// What the settings and the call itself say.
@@ -267,8 +279,8 @@ Reason attempt(const GraphArguments& graph, MPI_Comm* made, Outcome& outcome) {
         outcome.code = error.code;
         return Reason::none;
     }
-    const Reason alone = look_alone(graph, *communicator);
-    if (alone != Reason::none) { return alone; }
+    const Reason alone = look_alone(graph, *communicator, outcome.code);
+    if (alone != Reason::none || outcome.code != MPI_SUCCESS) { return alone; }
     NodePairs* pairs = nullptr;
     const Reason reason = prepare(graph, *communicator, pairs);
     if (reason != Reason::none) { return reason; }
