@@ -271,18 +271,20 @@ void Nonblocking::advance_locked() {
 }
 
 /// Sent by this rank since the last record: those of an operation, and what travels with it.
-uint64_t Nonblocking::more_containers() {
-    if (library->mailboxes == nullptr) { return 0; }
+void Nonblocking::count_containers(CallRecord& record) {
+    if (library->mailboxes == nullptr) { return; }
     const Mailboxes::Counts& counts = library->mailboxes->counts();
     const uint64_t containers = counts.containers + counts.apart;
-    return containers - std::exchange(told_containers_, containers);
+    record.sent_messages += containers - std::exchange(told_containers_, containers);
+    record.sent_bytes += counts.bytes - std::exchange(told_bytes_, counts.bytes);
 }
 
 void Nonblocking::report(UnderWay& operation) {
     CallRecord& record = operation.record;
     if (operation.exchange) {
-        record.sent_messages = operation.exchange->messages_sent() + more_containers();
+        record.sent_messages = operation.exchange->messages_sent();
         record.sent_bytes = operation.exchange->bytes_sent();
+        count_containers(record);
     }
     if (report_.wants_times()) {
         const std::chrono::duration<double> time =

@@ -96,7 +96,7 @@ class Nonblocking : public WorkSource {
     void advance_locked();
     void finish(UnderWay& operation);
     void report(UnderWay& operation);
-    uint64_t more_containers();
+    void count_containers(CallRecord& record);
     void start(MPI_Request request, Persistent& persistent);
     static void begin_again(UnderWay& operation, Persistent& persistent);
     /// The communicator for messages of this rank to itself.
@@ -114,6 +114,7 @@ class Nonblocking : public WorkSource {
     int next_tag_ = 0; ///< of persistent requests
     bool has_used_all_tags_ = false;
     uint64_t told_containers_ = 0; ///< of this rank's, those that are in records
+    uint64_t told_bytes_ = 0;      ///< and theirs
 };
 
 } // namespace nodeaware

@@ -13,9 +13,9 @@ using namespace option_words;
 
 /// "expected one of a, b, c" and, where a word was probably misspelt, what was meant.
 std::string expected_one_of(std::string_view word, const std::vector<std::string>& candidates) {
-    std::string text = "expected one of " + joined(candidates);
-    if (const auto near = near_miss(word, candidates)) { text += "; did you mean " + *near + "?"; }
-    return text;
+    const auto near = near_miss(word, candidates); // first: the list may be long, and cut
+    return (near ? "did you mean " + *near + "? Expected one of " : "expected one of ") +
+           joined(candidates);
 }
 
 template <class Value>
@@ -151,13 +151,12 @@ std::vector<OptionRow> make_table() {
          "auto, native, standard, two_step, three_step, gathered, split, hybrid, radix, model; or "
          "OPERATION:STRATEGY,...",
          "auto",
-         "How operations travel; `nodeaware info` lists strategies and operations, of which "
-         "`nonblocking` means several. For example `three_step` or "
+         "How operations travel: one strategy for all (also messages, `p2p`, which then are handed "
+         "over without asking the model), or each by its own; `nodeaware info` lists both, and "
+         "`nonblocking` means all that begin with i. For example `three_step` or "
          "`alltoallv:split,nonblocking:native`. `allreduce:node`, or a strategy in place of "
-         "`node`: "
-         "sums of floating-point numbers go by nodes, too, whose last bits may then differ from "
-         "the "
-         "MPI's.",
+         "`node`: sums of floating-point numbers go by nodes, too, whose last bits may then differ "
+         "from the MPI's.",
          parse_strategy},
         {"MESSAGE_CAP", "bytes, with suffix K, M or G if wanted", "60K",
          "split and hybrid: largest message formed between two nodes; raised where it would give "
@@ -168,7 +167,7 @@ std::vector<OptionRow> make_table() {
         {"DIRECT", "bytes", "64K", "hybrid: messages above this go straight to their destination.",
          [](Options& o, std::string_view v) { o.parameters.direct_bytes = parse_bytes(v); }},
         {"LOCAL_DIRECT", "bytes", "64K",
-         "Messages within a node above this go through MPI instead of the shared arena.",
+         "Messages within a node that are larger go through MPI, not the shared arena.",
          [](Options& o, std::string_view v) { o.parameters.local_direct_bytes = parse_bytes(v); }},
         {"ARENA", "bytes", "64M",
          "Shared memory of one node for one operation on one communicator, used only as far as "
@@ -292,7 +291,8 @@ std::vector<OptionRow> make_table() {
          "File with lines OPTION = VALUE (without the prefix); the environment wins over it.",
          [](Options&, std::string_view) {}},
         {"STRICT", "0, 1", "0",
-         "1: a wrong setting, or a file that cannot be written, ends the job at MPI_Init.",
+         "1: a wrong setting, or a report, log or trace that cannot be opened, ends the job at "
+         "MPI_Init.",
          [](Options& o, std::string_view v) { o.strict = parse_switch(v); }},
     };
 }

@@ -217,6 +217,7 @@ class Mailboxes : public WorkSource {
     struct Counts {
         uint64_t containers = 0; ///< sent
         uint64_t apart = 0;      ///< closed, and then sent to each receiver
+        uint64_t bytes = 0;      ///< of both
         uint64_t overdue = 0;    ///< of both, because of the time limit
         uint64_t again = 0;      ///< sent once more
         uint64_t moved = 0;      ///< parts that this rank has moved for others that were slow

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -18,6 +19,8 @@ class Reader {
   public:
     explicit Reader(const std::string& path) : path_(path), file_(path) {
         if (!file_) throw InputError("cannot open " + path + ": " + std::strerror(errno));
+        std::error_code ignored;
+        if (std::filesystem::is_directory(path, ignored)) throw InputError(path + ": a folder");
     }
 
     Matrix read() {

@@ -72,7 +72,10 @@ RunData parse_run_data(std::string_view text) {
 
 std::vector<std::vector<double>> read_computation_times(const std::string& path) {
     std::vector<std::vector<double>> times;
-    std::istringstream lines(read_text_file(path));
+    std::istringstream lines;
+    try {
+        lines.str(read_text_file(path));
+    } catch (const FileError& error) { throw FileError(path + ": " + error.what()); }
     int number = 0;
     for (std::string line; std::getline(lines, line);) {
         const std::string where = path + ":" + std::to_string(++number);

@@ -147,7 +147,7 @@ std::vector<double> parse_sizes(std::string_view text) {
     const double last =
         colon == std::string_view::npos ? first : number_in(text.substr(colon + 1), "sizes");
     if (first < 1 || last < first || last > 1e15) {
-        throw std::invalid_argument("sizes: must be FIRST:LAST with 1 <= FIRST <= LAST");
+        throw std::invalid_argument("sizes: must be FIRST:LAST with 1 <= FIRST <= LAST <= 1e15");
     }
     std::vector<double> sizes = {first};
     for (int power = 0; std::exp2(power) < last; ++power) {

@@ -290,7 +290,9 @@ class Simulation {
         const bool is_all = std::none_of(of_pattern.begin(), of_pattern.end(),
                                          [](const ordered_json& one) { return one.is_null(); });
         if (is_all) { print_table(patterns_[pattern].spec, ways_, of_pattern); }
-        std::fflush(stdout);
+        if (std::fflush(stdout) != 0) {
+            throw std::runtime_error(std::string("standard output: ") + std::strerror(errno));
+        }
         if (options_.json.empty()) { return; }
         const std::string text = whole(options_, patterns_, ways_, results_).dump(2) + "\n";
         const int error = tuning::write_whole(options_.json, text);
