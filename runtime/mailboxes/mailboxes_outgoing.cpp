@@ -170,13 +170,12 @@ void Mailboxes::send_lists(int other, uint32_t generation, const container::Sort
         outgoing_cells_.keep(other, generation, now(), // before a credit can come back
                              static_cast<uint32_t>(lists.size()));
         for (; sent < lists.size(); ++sent) {
-            const size_t bytes = messages[sent].size();
+            counts_.bytes += messages[sent].size();
             outgoing_.send(std::move(messages[sent]), keepers_[static_cast<size_t>(other)],
                            first_cell_tag + static_cast<int>(granted[sent]), &note_eager_);
             count_sent(keepers_[static_cast<size_t>(other)], sent_to_cells);
             ++uses(sent);
             ++counts_.containers;
-            counts_.bytes += bytes;
             mates_.note_sent(now());
         }
     } catch (...) { // all of it will be sent again
@@ -229,11 +228,10 @@ void Mailboxes::send_apart(int other, const container::Sorted& sorted) {
             std::vector<std::byte> items = as_items(Control::ready, credits);
             const auto first = sorted.items.begin() + part.offset;
             items.insert(items.end(), first, first + part.bytes);
-            const size_t bytes = items.size();
+            counts_.bytes += items.size();
             send(std::move(items), ranks[part.destination]);
             credits.clear();
             ++counts_.apart;
-            counts_.bytes += bytes;
         }
     } catch (...) {
         owe(other, credits);
