@@ -13,10 +13,10 @@ namespace nodeaware {
 
 namespace {
 
-constexpr size_t most = 2 * CatchAll::most_patterns; ///< receives
 constexpr uint64_t least_space = uint64_t{16} << 20U;
 /// For all receives: the application may want the rest of what a process can have.
 constexpr uint64_t most_space = uint64_t{16} << 40U;
+constexpr size_t usual = 128; ///< receives, which have spaces of one size
 
 size_t machine_memory() {
     static const auto bytes = static_cast<size_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L)) *
@@ -28,7 +28,10 @@ size_t machine_memory() {
 /// half of what it may, for all together.
 size_t space_for_each(size_t receives, uint64_t largest) {
     const uint64_t limit = address_space::limit();
-    if (limit == 0) { return std::min<uint64_t>(machine_memory(), most_space / most); }
+    if (limit == 0) {
+        const uint64_t share = most_space / std::max(receives, usual);
+        return std::min<uint64_t>(std::max(share, largest), machine_memory());
+    }
     const uint64_t share = limit / 2 / receives;
     return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
 }
@@ -65,7 +68,7 @@ CatchAll::Space CatchAll::take_space(size_t wanted, uint64_t largest) {
 
 void CatchAll::post(const std::vector<Pattern>& patterns, uint64_t largest) {
     const size_t receives = std::min(posted_.size() + patterns.size(), most);
-    const size_t space = std::max<size_t>(space_for_each(receives, largest), largest);
+    const size_t space = space_for_each(receives, largest);
     for (const Pattern& pattern : patterns) {
         if (posted_.size() >= receives) { return; }
         Receive receive{MPI_REQUEST_NULL, take_space(space, largest)};

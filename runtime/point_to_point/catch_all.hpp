@@ -29,8 +29,7 @@ class CatchAll {
         int source;
         int payload_tag;
     };
-    /// Of one post().
-    static constexpr size_t most_patterns = 64;
+    static constexpr size_t most = 1024; ///< receives
 
     /// Before this rank may be away: for receives for `largest` bytes. Where address space is
     /// limited, messages are not expected to be much larger.

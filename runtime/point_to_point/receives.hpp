@@ -217,7 +217,7 @@ class Receives {
     std::map<int, size_t> payloads_ahead(int tag, uint32_t ahead,
                                          const std::function<uint32_t(int)>& receives) const;
     void catch_payloads(const std::vector<const Receive*>& wildcards,
-                        const std::map<Channel, uint32_t>& named) const;
+                        const std::map<Channel, uint32_t>& named, uint64_t above) const;
     void check_payloads();
     void check_shadows();
     static bool has_ended(MPI_Request* request, int* code, MPI_Status* status);

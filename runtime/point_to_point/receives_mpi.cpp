@@ -41,7 +41,7 @@ void Receives::open(uint64_t above) {
         receive->payload_tag = *tag;
         begin_payload(*receive);
     }
-    if (!wildcards.empty()) { catch_payloads(wildcards, before); }
+    if (!wildcards.empty()) { catch_payloads(wildcards, before, above); }
 }
 
 std::vector<wire::Entry> Receives::announcements() {

@@ -11,12 +11,16 @@ using Pattern = CatchAll::Pattern;
 
 /// For senders whose messages meet receives that are not opened, or none yet.
 constexpr size_t more_than_wildcards = 4;
+/// Payloads that are awaited by their tags, and receives with wildcards that messages may be for
+/// which do not go straight: what is posted costs time whenever this rank may be away.
+constexpr size_t most_patterns = 64;
 
 /// Receives with wildcards, by what they take.
 struct Wildcards {
-    explicit Wildcards(const std::vector<const Receive*>& receives) {
+    Wildcards(const std::vector<const Receive*>& receives, uint64_t above) {
         for (const Receive* receive : receives) {
             largest = std::max(largest, receive->memory.bytes);
+            if (receive->memory.bytes > above) { ++large; }
             if (!receive->has_any_tag()) {
                 ++with_tag[receive->tag];
             } else if (receive->source != MPI_ANY_SOURCE) {
@@ -30,6 +34,7 @@ struct Wildcards {
     std::map<int, uint32_t> with_tag;    ///< from any source
     std::map<int, uint32_t> from_source; ///< with any tag
     uint32_t of_any = 0;
+    size_t large = 0;     ///< for messages that may go straight
     uint64_t largest = 0; ///< bytes
 };
 
@@ -40,7 +45,7 @@ uint32_t count_of(const auto& counts, const auto& key) {
 
 /// As many as there is room for.
 void add(std::vector<Pattern>& patterns, size_t count, const Pattern& pattern) {
-    const size_t room = CatchAll::most_patterns - patterns.size();
+    const size_t room = most_patterns - patterns.size();
     patterns.insert(patterns.end(), std::min(count, room), pattern);
 }
 
@@ -67,14 +72,14 @@ std::map<int, size_t> Receives::payloads_ahead(int tag, uint32_t ahead,
 /// awaited first. For receives with any tag it is known whose they are: others that nobody receives
 /// yet would meet them first by MPI, too. `named`: receives that name both.
 void Receives::catch_payloads(const std::vector<const Receive*>& wildcards,
-                              const std::map<Channel, uint32_t>& named) const {
-    const Wildcards waiting(wildcards);
+                              const std::map<Channel, uint32_t>& named, uint64_t above) const {
+    const Wildcards waiting(wildcards, above);
     std::vector<Pattern> patterns;
     for (const auto& [source, count] : waiting.from_source) {
         add(patterns, count, {world(source), MPI_ANY_TAG});
     }
     bool is_more = true;
-    for (uint32_t ahead = 0; is_more && patterns.size() < CatchAll::most_patterns; ++ahead) {
+    for (uint32_t ahead = 0; is_more && patterns.size() < most_patterns; ++ahead) {
         is_more = false;
         for (const auto& [tag, count] : waiting.with_tag) {
             const auto receives = [&, tag = tag, count = count](int source) {
@@ -87,7 +92,8 @@ void Receives::catch_payloads(const std::vector<const Receive*>& wildcards,
             }
         }
     }
-    const size_t others = std::min(wildcards.size() + more_than_wildcards, CatchAll::most_patterns);
+    const size_t others =
+        std::max(std::min(wildcards.size(), most_patterns), waiting.large) + more_than_wildcards;
     patterns.insert(patterns.end(), others, {MPI_ANY_SOURCE, MPI_ANY_TAG});
     payloads_->catch_all().post(patterns, waiting.largest);
 }

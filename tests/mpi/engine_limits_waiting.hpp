@@ -93,6 +93,30 @@ class Waiting {
         MPI_Barrier(program_.side);
     }
 
+    /// To very many receives with wildcards of a rank that is away, of a tag each.
+    void to_many_receives(int count) {
+        std::vector<std::vector<char>> received;
+        std::vector<MPI_Request> requests(static_cast<size_t>(count), MPI_REQUEST_NULL);
+        for (int i = 0; i < count && program_.rank == program_.last; ++i) {
+            received.emplace_back(bytes);
+            MPI_Irecv(received.back().data(), bytes, MPI_CHAR, MPI_ANY_SOURCE, 1 + i,
+                      MPI_COMM_WORLD, &requests[static_cast<size_t>(i)]);
+        }
+        if (program_.rank == 0) { usleep(100000); } // the other is there
+        for (int i = 0; i < count && program_.rank == 0; ++i) {
+            std::fill(data_.begin(), data_.end(), static_cast<char>(i));
+            MPI_Send(data_.data(), bytes, MPI_CHAR, program_.last, count - i, MPI_COMM_WORLD);
+        }
+        MPI_Barrier(program_.side);
+        MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+        for (size_t i = 0; i < received.size(); ++i) {
+            const auto value = static_cast<char>(received.size() - 1 - i);
+            program_.harness.expect(std::count(received[i].begin(), received[i].end(), value) ==
+                                        bytes,
+                                    "wrong bytes in one of many receives");
+        }
+    }
+
   private:
     static constexpr int bytes = 1000000;
 
@@ -134,6 +158,7 @@ inline void waiting(Program& program, int count) {
         }
         messages.by_receive(0, MPI_ANY_TAG, tag, 1, true);
     }
+    messages.to_many_receives(count / 2);
 }
 
 /// Many messages with a tag each: sends that are waited for until all are received, and receives
