@@ -379,6 +379,8 @@ TEST(RunData, ComputationTimesOfAFile) {
                                             "first line, found 1");
     EXPECT_EQ(complaint("\n"), path + ": expected a line for each iteration, found none");
     std::remove(path.c_str());
+    EXPECT_EQ(complaint_by([&] { read_computation_times(path); }),
+              path + ": No such file or directory");
 }
 
 } // namespace nodeaware::tuning
