@@ -13,10 +13,13 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fstream>
+#include <pwd.h>
 #include <set>
 #include <string_view>
 #include <sys/utsname.h>
 #include <type_traits>
+#include <unistd.h>
+#include <vector>
 
 namespace nodeaware {
 
@@ -111,6 +114,15 @@ SharedCosts read_costs(const World& world, std::string& complaint) {
     return shared;
 }
 
+/// That of the user database; empty if there is none.
+std::string registered_home() {
+    passwd entry = {};
+    passwd* found = nullptr;
+    std::vector<char> strings(1 << 14);
+    const int error = getpwuid_r(getuid(), &entry, strings.data(), strings.size(), &found);
+    return error == 0 && found != nullptr ? entry.pw_dir : "";
+}
+
 } // namespace
 
 std::string wanted_table(const Options& options) {
@@ -119,8 +131,12 @@ std::string wanted_table(const Options& options) {
                                  {user_tables(), tables_of_installation()});
 }
 
+/// Ranks need not have HOME (srun --export=NONE).
 std::string user_tables() {
-    return tuning::user_table_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+    const char* const home = std::getenv("HOME");
+    const std::string registered = home == nullptr ? registered_home() : "";
+    return tuning::user_table_folder(std::getenv("XDG_CONFIG_HOME"),
+                                     home == nullptr ? registered.c_str() : home);
 }
 
 tuning::Fingerprint fingerprint_of_process() {

@@ -127,7 +127,7 @@ const Case cases[] = {
 } // namespace
 
 TEST_F(Launching, ThePreloadGoesWhereTheProgramGetsIt) {
-    const std::string inserted = "env NODEAWARE_PPN=2 LD_PRELOAD=/l/nodeaware.so";
+    const std::string inserted = "/usr/bin/env NODEAWARE_PPN=2 LD_PRELOAD=/l/nodeaware.so";
     for (const Case& row : cases) {
         SCOPED_TRACE(row.command);
         Words expected;
@@ -159,18 +159,22 @@ TEST_F(Launching, ContainersAreToldInTheirOwnWay) {
     const Words apptainer = words_of("srun -n 2 numactl -l apptainer exec --bind /l image app");
     const Launch launch = understand(apptainer);
     EXPECT_EQ(with_preload(apptainer, launch, preload),
-              words_of("srun -n 2 env APPTAINERENV_NODEAWARE_PPN=2 "
+              words_of("srun -n 2 /usr/bin/env APPTAINERENV_NODEAWARE_PPN=2 "
                        "APPTAINERENV_LD_PRELOAD=/l/nodeaware.so numactl -l apptainer exec --bind "
                        "/l image app"));
     EXPECT_EQ(launch.flavor, std::nullopt);
     const Words singularity = words_of("singularity exec image mpirun -n 2 app");
-    EXPECT_EQ(with_preload(singularity, understand(singularity), {"/l/n.so", {}}),
-              words_of("env SINGULARITYENV_LD_PRELOAD=/l/n.so singularity exec image mpirun -n 2 "
-                       "app"));
+    EXPECT_EQ(
+        with_preload(singularity, understand(singularity), {"/l/n.so", {}}),
+        words_of(
+            "/usr/bin/env SINGULARITYENV_LD_PRELOAD=/l/n.so singularity exec image mpirun -n 2 "
+            "app"));
     const Words charliecloud = words_of("srun -n 2 ch-run -b /l:/l image -- ./inside app");
     const Launch in_image = understand(charliecloud);
-    EXPECT_EQ(with_preload(charliecloud, in_image, {"/l/n.so", {}}),
-              words_of("srun -n 2 env LD_PRELOAD=/l/n.so ch-run -b /l:/l image -- ./inside app"));
+    EXPECT_EQ(
+        with_preload(charliecloud, in_image, {"/l/n.so", {}}),
+        words_of(
+            "srun -n 2 /usr/bin/env LD_PRELOAD=/l/n.so ch-run -b /l:/l image -- ./inside app"));
     EXPECT_EQ(charliecloud.at(in_image.programs.front().at), "./inside");
     EXPECT_EQ(in_image.flavor, std::nullopt);
     EXPECT_THROW(understand({"srun", "shifter", "--image=i", "app"}), LaunchError);
@@ -188,13 +192,15 @@ TEST_F(Launching, OtherPreloadedLibrariesStay) {
     const Words in_front = with_preload(all, understand(all), {"/l/n.so", {}});
     const Words parts = with_preload(job, understand(job), {"/l/n.so", {}});
     unsetenv("LD_PRELOAD");
-    EXPECT_EQ(alone, words_of("env LD_PRELOAD=/l/n.so:/x/tool.so app"));
-    EXPECT_EQ(named, words_of("env LD_PRELOAD=/y/a.so:/y/b.so env "
+    EXPECT_EQ(alone, words_of("/usr/bin/env LD_PRELOAD=/l/n.so:/x/tool.so app"));
+    EXPECT_EQ(named, words_of("env LD_PRELOAD=/y/a.so:/y/b.so /usr/bin/env "
                               "LD_PRELOAD=/l/n.so:/y/a.so:/y/b.so app"));
-    EXPECT_EQ(in_front,
-              words_of("env LD_PRELOAD=/y/a.so mpirun env LD_PRELOAD=/l/n.so:/y/a.so app"));
-    EXPECT_EQ(parts, words_of("mpirun -x LD_PRELOAD=/y/a.so env LD_PRELOAD=/l/n.so:/y/a.so app : "
-                              "env LD_PRELOAD=/l/n.so:/x/tool.so app"));
+    EXPECT_EQ(
+        in_front,
+        words_of("env LD_PRELOAD=/y/a.so mpirun /usr/bin/env LD_PRELOAD=/l/n.so:/y/a.so app"));
+    EXPECT_EQ(parts,
+              words_of("mpirun -x LD_PRELOAD=/y/a.so /usr/bin/env LD_PRELOAD=/l/n.so:/y/a.so app : "
+                       "/usr/bin/env LD_PRELOAD=/l/n.so:/x/tool.so app"));
 }
 
 TEST_F(Launching, OtherPreloadedLibrariesStayHoweverALauncherIsToldOfThem) {
@@ -202,7 +208,7 @@ TEST_F(Launching, OtherPreloadedLibrariesStayHoweverALauncherIsToldOfThem) {
                                        "srun --export=ALL,LD_PRELOAD=/y/a.so,X=1 -n 2"}) {
         const Words words = words_of(launcher + " app");
         EXPECT_EQ(with_preload(words, understand(words), {"/l/n.so", {}}),
-                  words_of(launcher + " env LD_PRELOAD=/l/n.so:/y/a.so app"));
+                  words_of(launcher + " /usr/bin/env LD_PRELOAD=/l/n.so:/y/a.so app"));
     }
 }
 
@@ -211,9 +217,37 @@ TEST_F(Launching, AProgramMayHaveAnEqualsSignInItsPath) {
     fs::create_directory("n=4");
     add_program("n=4/app");
     const Words words = words_of("mpirun -n 2 ./n=4/app x");
-    EXPECT_EQ(with_preload(words, understand(words), {"/l/n.so", {}}),
-              words_of("mpirun -n 2 env LD_PRELOAD=/l/n.so nice -n 0 ./n=4/app x"));
+    EXPECT_EQ(
+        with_preload(words, understand(words), {"/l/n.so", {}}),
+        words_of("mpirun -n 2 /usr/bin/env LD_PRELOAD=/l/n.so /usr/bin/nice -n 0 ./n=4/app x"));
     EXPECT_THROW(understand({"-n", "4", "app"}), LaunchError);
+}
+
+/// The launcher stands for the programs, and hands its environment on, if it does.
+TEST_F(Launching, AFileMayNameThePrograms) {
+    for (const std::string line : {"srun -n 4 --multi-prog programs.conf",
+                                   "srun --export=ALL,A=1 --multi-prog programs.conf",
+                                   "mpiexec.hydra -configfile programs.conf"}) {
+        const Words words = words_of(line);
+        const Launch launch = understand(words);
+        EXPECT_EQ(with_preload(words, launch, {"/l/n.so", {"NODEAWARE_PPN=2"}}),
+                  words_of("/usr/bin/env NODEAWARE_PPN=2 LD_PRELOAD=/l/n.so " + line));
+        EXPECT_TRUE(launch.has_launcher);
+        EXPECT_FALSE(launch.listing.empty());
+    }
+    const std::vector<std::string> refused = {
+        "mpirun.openmpi --app programs", "srun --export=NONE --multi-prog programs.conf",
+        "srun --export A,B --multi-prog programs.conf",
+        "mpiexec.hydra -genvnone -configfile programs.conf",
+        "mpiexec.hydra -genv LD_PRELOAD /y/a.so -configfile programs.conf"};
+    for (const std::string& line : refused) {
+        EXPECT_THROW(understand(words_of(line)), LaunchError) << line;
+    }
+    setenv("SLURM_EXPORT_ENV", "NONE", 1);
+    const Words words = words_of("srun --multi-prog programs.conf");
+    EXPECT_THROW(understand(words), LaunchError);
+    unsetenv("SLURM_EXPORT_ENV");
+    EXPECT_TRUE(understand(words_of("srun app --multi-prog")).listing.empty());
 }
 
 TEST_F(Launching, TheUserMaySayWhichMpi) {

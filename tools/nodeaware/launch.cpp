@@ -52,6 +52,42 @@ programs_of(const Launcher& launcher, const std::vector<std::string>& command, s
     return programs;
 }
 
+/// What the last of these words that sets it preloads.
+std::optional<std::string> preloaded_by(const std::vector<std::string>& command, size_t begin,
+                                        size_t end) {
+    for (size_t at = end; at-- > begin;) {
+        const std::string& word = command[at];
+        if (word.starts_with(preload_variable)) { return word.substr(preload_variable.size()); }
+        const bool is_of_hydra = word == "-genv" || word == "-env"; // in two words
+        if (is_of_hydra && at + 2 < end && command[at + 1] + "=" == preload_variable) {
+            return command[at + 2];
+        }
+        const size_t in_list = word.find("," + std::string(preload_variable)); // of Slurm
+        if (word.starts_with("--export=") && in_list != std::string::npos) {
+            const size_t value = in_list + 1 + preload_variable.size();
+            return word.substr(value, word.find(',', value) - value);
+        }
+    }
+    return std::nullopt;
+}
+
+/// The launcher and its option where a file names the programs, which then get the preload by the
+/// environment; else nothing.
+std::string listing_of(const Launcher& launcher, const std::vector<std::string>& command,
+                       size_t launcher_at) {
+    const size_t option = find_listing_option(launcher, command, launcher_at + 1);
+    if (option == command.size()) { return ""; }
+    std::string listing = command[launcher_at] + " " + command[option];
+    const bool sets_other = preloaded_by(command, launcher_at, command.size()).has_value();
+    if (sets_other || !hands_environment_on(launcher, command, launcher_at + 1)) {
+        throw LaunchError(listing +
+                          ": the environment does not reach the programs in its file\nPut into the "
+                          "file, in front of each, what `nodeaware run --print -- " +
+                          command[launcher_at] + " ./app` has in front of ./app.");
+    }
+    return listing;
+}
+
 /// The MPI that the program itself needs, as far as its file tells.
 std::optional<MpiFlavor> flavor_of(const LaunchedProgram& program, const std::string& word) {
     if (program.is_in_container) { return std::nullopt; }
@@ -85,25 +121,6 @@ std::optional<MpiFlavor> flavor_of(const std::vector<std::string>& command, cons
     return flavor ? flavor : of_launcher;
 }
 
-/// What the last of these words that sets it preloads.
-std::optional<std::string> preloaded_by(const std::vector<std::string>& command, size_t begin,
-                                        size_t end) {
-    for (size_t at = end; at-- > begin;) {
-        const std::string& word = command[at];
-        if (word.starts_with(preload_variable)) { return word.substr(preload_variable.size()); }
-        const bool is_of_hydra = word == "-genv" || word == "-env"; // in two words
-        if (is_of_hydra && at + 2 < end && command[at + 1] + "=" == preload_variable) {
-            return command[at + 2];
-        }
-        const size_t in_list = word.find("," + std::string(preload_variable)); // of Slurm
-        if (word.starts_with("--export=") && in_list != std::string::npos) {
-            const size_t value = in_list + 1 + preload_variable.size();
-            return word.substr(value, word.find(',', value) - value);
-        }
-    }
-    return std::nullopt;
-}
-
 /// What is preloaded already: by words in front of the program in its part of the command line, by
 /// those in front of the launcher, or by the environment.
 std::string preloaded_before(const std::vector<std::string>& command, const Launch& launch,
@@ -116,7 +133,7 @@ std::string preloaded_before(const std::vector<std::string>& command, const Laun
 
 void append_preload(std::vector<std::string>& result, const std::vector<std::string>& command,
                     const Launch& launch, const LaunchedProgram& program, const Preload& preload) {
-    result.emplace_back("env");
+    result.emplace_back("/usr/bin/env"); // ranks need not have PATH (srun --export=NONE)
     for (const std::string& setting : preload.environment) {
         result.push_back(program.prefix + setting);
     }
@@ -127,7 +144,7 @@ void append_preload(std::vector<std::string>& result, const std::vector<std::str
     }
     // env would take it for a setting.
     const bool has_equals = command[program.preload_at].find('=') != std::string::npos;
-    if (has_equals) { result.insert(result.end(), {"nice", "-n", "0"}); }
+    if (has_equals) { result.insert(result.end(), {"/usr/bin/nice", "-n", "0"}); }
 }
 
 } // namespace
@@ -142,13 +159,16 @@ Launch understand(const std::vector<std::string>& command, std::optional<MpiFlav
     const LaunchedProgram front = behind_tools(command, 0, 0, command.size());
     const Launcher* const launcher =
         front.is_in_container ? nullptr : launcher_of(command[front.at]);
-    Launch launch{{}, wanted, launcher != nullptr};
-    if (launcher == nullptr) {
+    Launch launch{{}, wanted, launcher != nullptr, front.at, ""};
+    if (launcher != nullptr) { launch.listing = listing_of(*launcher, command, front.at); }
+    if (launcher == nullptr || !launch.listing.empty()) {
         launch.programs.push_back(front);
     } else {
         launch.programs = programs_of(*launcher, command, front.at);
     }
-    if (!wanted) {
+    if (!launch.listing.empty()) {
+        if (!wanted) { launch.flavor = launcher->flavor; }
+    } else if (!wanted) {
         launch.flavor = flavor_of(command, launch, front.at,
                                   launcher == nullptr ? std::nullopt : launcher->flavor);
     }

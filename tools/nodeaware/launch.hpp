@@ -35,6 +35,10 @@ struct Launch {
     std::vector<LaunchedProgram> programs;
     std::optional<MpiFlavor> flavor; ///< of the programs, else of the launcher
     bool has_launcher = false;
+    size_t launcher_at = 0; ///< if it has one
+    /// "srun --multi-prog": a file names the programs, and the launcher stands for them, which
+    /// hands its environment on. Else empty.
+    std::string listing = {};
 };
 
 /// Where the programs of a command line are, and which MPI they need, if that can be told.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 namespace nodeaware::tool {
 
@@ -19,7 +20,9 @@ constexpr Launcher open_mpi = {
      "report-child-jobs-separately show-progress wait-to-connect num-connect-retries "
      "system-server-uri",
      "mca gmca omca gomca prtemca pmixmca gpmixmca gprtemca"},
-    "output-filename output xml-file report-uri"};
+    "output-filename output xml-file report-uri",
+    {},
+    "app"};
 
 constexpr Launcher hydra = {
     MpiFlavor::mpich,
@@ -29,7 +32,9 @@ constexpr Launcher hydra = {
      "pattern regex timeout gpus-per-proc gpu-subdevs-per-proc genvuser port proxy-id profile grr "
      "rr s tune print-rank-map-format stdin",
      "genv env info"},
-    "outfile-pattern errfile-pattern"};
+    "outfile-pattern errfile-pattern",
+    {},
+    "configfile"};
 
 constexpr Launcher slurm = {
     std::nullopt,
@@ -40,10 +45,11 @@ constexpr Launcher slurm = {
      "cluster-constraint M clusters cpu-freq hint threads-per-core sockets-per-node "
      "cores-per-socket B extra-node-info L licenses network open-mode prolog epilog task-prolog "
      "task-epilog propagate switches signal tmp uid gid comment begin deadline gpu-bind bcast "
-     "core-spec S het-group multi-prog-file",
+     "core-spec S het-group",
      ""},
     "output error o e",
-    "oe"};
+    "oe",
+    "multi-prog"};
 
 constexpr std::string_view other_values =
     "n np N d j cc S r a c g b l nrs tasks_per_rs cpu_per_rs gpu_per_rs rs_per_host bind "
@@ -168,6 +174,31 @@ bool is_option(const std::string& word) {
     return word.front() == '-' && word.find_first_not_of('-') != std::string::npos;
 }
 
+/// "export" of "--export=NONE".
+std::string name_of_option(const std::string& word) {
+    const size_t begin = word.find_first_not_of('-');
+    return word.substr(begin, word.find('=') - begin);
+}
+
+struct Option {
+    size_t at;
+    size_t values; ///< words behind it
+};
+
+/// Those in front of the command that the launcher starts.
+std::vector<Option> options_of(const Launcher& launcher, const std::vector<std::string>& command,
+                               size_t begin, size_t end) {
+    std::vector<Option> options;
+    const size_t last = find_command(launcher.own, command, begin, end);
+    for (size_t at = begin; at < last && command[at] != "--"; ++at) {
+        if (command[at].empty() || !is_option(command[at])) { continue; }
+        const size_t values = std::min(values_after(launcher.own, command[at]), last - 1 - at);
+        options.push_back({at, values});
+        at += values;
+    }
+    return options;
+}
+
 } // namespace
 
 const Launcher* launcher_of(const std::string& word) {
@@ -226,16 +257,36 @@ std::vector<size_t> words_that_write(const Launcher& launcher,
                                      const std::vector<std::string>& command, size_t begin,
                                      size_t end) {
     std::vector<size_t> words;
-    const size_t last = find_command(launcher.own, command, begin, end);
-    for (size_t at = begin; at < last && command[at] != "--"; ++at) {
-        if (command[at].empty() || !is_option(command[at])) { continue; }
-        const size_t values = values_after(launcher.own, command[at]);
-        for (size_t i = at; names_file(launcher, command[at]) && i <= at + values; ++i) {
-            words.push_back(i);
-        }
-        at += values;
+    for (const Option& option : options_of(launcher, command, begin, end)) {
+        const bool writes = names_file(launcher, command[option.at]);
+        for (size_t i = 0; writes && i <= option.values; ++i) { words.push_back(option.at + i); }
     }
     return words;
+}
+
+size_t find_listing_option(const Launcher& launcher, const std::vector<std::string>& command,
+                           size_t begin) {
+    for (const Option& option : options_of(launcher, command, begin, command.size())) {
+        const std::string name = name_of_option(command[option.at]);
+        if (!launcher.lists.empty() && name == launcher.lists) { return option.at; }
+    }
+    return command.size();
+}
+
+bool hands_environment_on(const Launcher& launcher, const std::vector<std::string>& command,
+                          size_t begin) {
+    if (&launcher != &slurm && &launcher != &hydra) { return false; }
+    const char* const by_environment = std::getenv("SLURM_EXPORT_ENV");
+    std::string exported =
+        &launcher == &slurm && by_environment != nullptr ? by_environment : "ALL";
+    for (const Option& option : options_of(launcher, command, begin, command.size())) {
+        const std::string& word = command[option.at];
+        const std::string name = name_of_option(word);
+        if (is_in("genvnone envnone genvlist envlist", name)) { return false; }
+        if (name != "export") { continue; }
+        exported = option.values > 0 ? command[option.at + 1] : word.substr(word.find('=') + 1);
+    }
+    return ("," + exported + ",").find(",ALL,") != std::string::npos;
 }
 
 } // namespace nodeaware::tool

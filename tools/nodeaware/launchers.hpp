@@ -28,7 +28,18 @@ struct Launcher {
     std::string_view writes = {}; ///< options that have it write files, a list as in OwnWords
     std::string_view short_writes =
         {}; ///< letters whose value may stand in the same word, "-ofile"
+    /// An option that has a file name the programs, and no command line.
+    std::string_view lists = {};
 };
+
+/// Where the option stands by which a file names the programs, from `begin` on; the end of the
+/// command if it does not.
+size_t find_listing_option(const Launcher& launcher, const std::vector<std::string>& command,
+                           size_t begin);
+
+/// The ranks get the environment in which this command is given, on all nodes.
+bool hands_environment_on(const Launcher& launcher, const std::vector<std::string>& command,
+                          size_t begin);
 
 /// Where in `command`, from `begin` on and before `end`, are options, with their values, that have
 /// the launcher write files.

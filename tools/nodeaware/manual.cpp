@@ -101,6 +101,10 @@ void add_how_to_preload(Roff& page) {
               "`mpirun -genv LD_PRELOAD LIBRARY -genv NODEAWARE_REPORT 1 -n 256 ./app`");
     page.item("Slurm", "`srun --export=ALL,LD_PRELOAD=LIBRARY,NODEAWARE_REPORT=1 -n 256 ./app`");
     page.item("any", "`mpirun -n 256 env LD_PRELOAD=LIBRARY NODEAWARE_REPORT=1 ./app`");
+    page.paragraph("Where a file names the programs, `nodeaware run` preloads into those of `srun "
+                   "--multi-prog` and of MPICH's `mpiexec -configfile` by the environment; in that "
+                   "of Open MPI's `mpirun --app`, `/usr/bin/env LD_PRELOAD=LIBRARY` has to stand "
+                   "in front of each.");
     page.paragraph("Programs that do not use MPI are not changed by it.");
 }
 

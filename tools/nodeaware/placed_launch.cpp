@@ -107,7 +107,7 @@ std::vector<std::string> placed_by(const std::vector<std::string>& command, cons
             "--place: expected a launcher in the command, as in: nodeaware run --place " + path +
             " -- mpirun -n 4 ./app");
     }
-    const size_t at = launch.programs.front().begin; // behind the launcher
+    const size_t at = launch.launcher_at + 1;
     const auto format = format_of(content);
     check(command[at - 1], path, format, launch.flavor);
     Words variables;

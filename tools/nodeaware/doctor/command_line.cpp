@@ -147,6 +147,10 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
     with_one_more.emplace_back(probe_name);
     // With an MPI, nothing is refused for what the files look like.
     const Launch launch = understand(with_one_more, wanted.value_or(MpiFlavor::openmpi));
+    if (!launch.listing.empty()) {
+        throw LaunchError(launch.listing + ": a file names the programs: expected one of them, as "
+                                           "in: nodeaware doctor -- srun -n 4 ./app");
+    }
     std::optional<MpiFlavor> flavor = wanted;
     for (const LaunchedProgram& program : launch.programs) {
         if (program.at == command.size()) { continue; }
@@ -154,7 +158,7 @@ Job understand_job(const Words& command, std::optional<MpiFlavor> wanted) {
         if (!flavor) { flavor = job.facts.back().mpi; }
     }
     if (launch.has_launcher) {
-        const std::string& word = command[launch.programs.front().begin - 1];
+        const std::string& word = command[launch.launcher_at];
         job.is_srun = fs::path(word).filename() == "srun";
         job.launcher = launcher_of(word)->flavor;
         for (const LaunchedProgram& program : launch.programs) {
