@@ -1,5 +1,6 @@
 #include "runtime/job/address_space.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <sys/mman.h>
@@ -10,6 +11,12 @@ namespace nodeaware::address_space {
 namespace {
 
 std::atomic<uint64_t> taken{0};
+
+uint64_t limit_of(decltype(RLIMIT_AS) resource) {
+    rlimit found = {};
+    const bool is_limited = getrlimit(resource, &found) == 0 && found.rlim_cur != RLIM_INFINITY;
+    return is_limited ? found.rlim_cur : 0;
+}
 
 } // namespace
 
@@ -26,10 +33,12 @@ void* map(size_t bytes, int flags, int descriptor) {
     return nullptr;
 }
 
-uint64_t limit() {
-    rlimit found = {};
-    const bool is_limited = getrlimit(RLIMIT_AS, &found) == 0 && found.rlim_cur != RLIM_INFINITY;
-    return is_limited ? found.rlim_cur : 0;
+uint64_t limit() { return limit_of(RLIMIT_AS); }
+
+uint64_t private_limit() {
+    const uint64_t all = limit();
+    const uint64_t data = limit_of(RLIMIT_DATA);
+    return all == 0 || data == 0 ? std::max(all, data) : std::min(all, data);
 }
 
 bool take(size_t bytes) {

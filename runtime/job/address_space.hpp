@@ -12,6 +12,8 @@ void* map(size_t bytes, int flags, int descriptor = -1);
 
 /// Bytes that this process may have (ulimit -v); 0: no limit.
 uint64_t limit();
+/// Of what is not shared, as heaps are (ulimit -d, too); 0: no limit.
+uint64_t private_limit();
 
 /// Takes so much for memory of the library that lasts: false where it is limited, and the library
 /// has its share, for MPI and the application may want the rest later.

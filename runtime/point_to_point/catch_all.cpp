@@ -24,16 +24,13 @@ size_t machine_memory() {
     return bytes;
 }
 
-/// As much as the machine has memory, unless the process may not have as much address space: then
-/// half of what it may, for all together.
+/// As much as the machine has memory, unless the process may not have as much: then half of what it
+/// may, for all together, but what their messages are known to need.
 size_t space_for_each(size_t receives, uint64_t largest) {
-    const uint64_t limit = address_space::limit();
-    if (limit == 0) {
-        const uint64_t share = most_space / std::max(receives, usual);
-        return std::min<uint64_t>(std::max(share, largest), machine_memory());
-    }
-    const uint64_t share = limit / 2 / receives;
-    return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
+    const uint64_t limit = address_space::private_limit();
+    const uint64_t all = limit == 0 ? most_space : limit / 2;
+    const uint64_t share = all / (limit == 0 ? std::max(receives, usual) : receives);
+    return std::min<uint64_t>(std::max(share, largest), machine_memory());
 }
 
 /// Address space, or nullptr.
@@ -59,8 +56,9 @@ CatchAll::Space CatchAll::take_space(size_t wanted, uint64_t largest) {
         spare_.pop_back();
         if (space.bytes >= wanted) { return space; }
     }
-    for (const uint64_t bytes : {uint64_t{wanted}, std::max(largest, least_space)}) {
-        // The second where space has to be backed by memory.
+    // The second where space has to be backed by memory.
+    for (const uint64_t bytes :
+         {uint64_t{wanted}, std::min<uint64_t>(wanted, std::max(largest, least_space)), largest}) {
         if (auto memory = make_space(bytes)) { return {std::move(memory), bytes}; }
     }
     return {};
@@ -83,7 +81,7 @@ void CatchAll::post(const std::vector<Pattern>& patterns, uint64_t largest) {
 
 void CatchAll::withdraw() {
     if (!std::exchange(may_be_unmet_, false)) { return; }
-    const bool is_kept = address_space::limit() == 0;
+    const bool is_kept = address_space::private_limit() == 0;
     std::erase_if(posted_, [&](Receive& receive) {
         if (nodeaware::withdraw(&receive.request) != Withdrawal::done) { return false; }
         if (is_kept) { spare_.push_back(std::move(receive.space)); }

@@ -2,7 +2,9 @@
 
 #include "tests/mpi/engine_limits.hpp"
 
+#include <algorithm>
 #include <array>
+#include <sys/resource.h>
 
 namespace nodeaware::test {
 
@@ -159,6 +161,15 @@ inline void waiting(Program& program, int count) {
         messages.by_receive(0, MPI_ANY_TAG, tag, 1, true);
     }
     messages.to_many_receives(count / 2);
+}
+
+/// Where a process may not have much memory of its own (ulimit -d).
+inline void limited(Program& program, int count) {
+    rlimit limit = {};
+    getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = std::min(limit.rlim_max, rlim_t{2500} << 20U);
+    program.harness.expect(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit is set");
+    Waiting(program).to_many_receives(count);
 }
 
 /// Many messages with a tag each: sends that are waited for until all are received, and receives

@@ -16,20 +16,23 @@ namespace {
 
 constexpr uint64_t gigabyte = uint64_t{1} << 30U;
 
+using Resource = decltype(RLIMIT_AS);
+
 /// While it lives; more than any sanitizer takes.
 class Limit {
   public:
-    explicit Limit(uint64_t bytes) {
-        getrlimit(RLIMIT_AS, &before_);
+    explicit Limit(uint64_t bytes, Resource resource = RLIMIT_AS) : resource_(resource) {
+        getrlimit(resource_, &before_);
         const rlimit limit = {bytes, before_.rlim_max};
-        is_set_ = setrlimit(RLIMIT_AS, &limit) == 0;
+        is_set_ = setrlimit(resource_, &limit) == 0;
     }
-    ~Limit() { setrlimit(RLIMIT_AS, &before_); }
+    ~Limit() { setrlimit(resource_, &before_); }
     Limit(const Limit&) = delete;
     Limit& operator=(const Limit&) = delete;
     bool is_set() const { return is_set_; }
 
   private:
+    Resource resource_;
     rlimit before_ = {};
     bool is_set_ = false;
 };
@@ -85,6 +88,18 @@ TEST(AddressSpace, IsTakenUpToAShareWhereItIsLimited) {
     if (address_space::limit() != 0) { GTEST_SKIP() << "address space is limited here"; }
     EXPECT_TRUE(address_space::take(100000 * gigabyte));
     address_space::give_back(100000 * gigabyte);
+}
+
+TEST(AddressSpace, IsLimitedForPrivateMemoryByTheSmallerLimit) {
+    const Limit data(4096 * gigabyte, RLIMIT_DATA);
+    if (!data.is_set()) { GTEST_SKIP() << "this process may not have that limit"; }
+    EXPECT_EQ(address_space::private_limit(), 4096 * gigabyte);
+    for (const uint64_t all : {2048 * gigabyte, 8192 * gigabyte}) {
+        const Limit limit(all);
+        if (!limit.is_set()) { GTEST_SKIP() << "this process may not have that limit"; }
+        EXPECT_EQ(address_space::limit(), all);
+        EXPECT_EQ(address_space::private_limit(), std::min(all, 4096 * gigabyte));
+    }
 }
 
 } // namespace nodeaware
