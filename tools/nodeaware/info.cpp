@@ -213,12 +213,16 @@ void add_info_command(CLI::App& app) {
         app.add_subcommand("info", "Print version, machine, options with their values, and "
                                    "strategies; under mpirun also where the ranks are");
     auto form = std::make_shared<Form>();
-    command->add_flag("--json", form->json, "Print JSON");
-    CLI::Option* tables = command->add_flag(
-        "--markdown", form->markdown, "Only print options, strategies and operations, as Markdown");
+    CLI::Option* const json = command->add_flag("--json", form->json, "Print JSON");
+    CLI::Option* const tables =
+        command
+            ->add_flag("--markdown", form->markdown,
+                       "Only print options, strategies and operations, as Markdown")
+            ->excludes(json);
     command
         ->add_flag("--config", form->config,
                    "Only print the options with their values, as a file for NODEAWARE_CONFIG")
+        ->excludes(json)
         ->excludes(tables);
     command->callback([form] { show(*form); });
 }

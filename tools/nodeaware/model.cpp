@@ -186,9 +186,9 @@ ModelTable chosen_table(const ModelArguments& arguments) {
     if (!loaded.complaint.empty()) {
         std::fprintf(stderr, "nodeaware: %s\n", loaded.complaint.c_str());
     } else {
-        std::fprintf(stderr, "nodeaware: model table %s\n",
-                     wanted.empty() ? (loaded.table.name + ": no calibrated one is there").c_str()
-                                    : wanted.c_str());
+        const std::string found =
+            wanted.empty() ? loaded.table.name + ", for there is no calibrated one" : wanted;
+        std::fprintf(stderr, "nodeaware: model table %s\n", found.c_str());
     }
     return loaded.table;
 }

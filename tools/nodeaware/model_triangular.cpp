@@ -3,7 +3,6 @@
 #include "tools/bench/matrix_market.hpp"
 #include "tools/nodeaware/numbers.hpp"
 
-#include <map>
 #include <stdexcept>
 
 namespace nodeaware::tool {
@@ -12,9 +11,6 @@ namespace {
 
 using triangular::TreeKind;
 using tuning::triangular_kernel;
-
-const std::map<std::string, TreeKind> trees = {
-    {"flat", TreeKind::flat}, {"binary", TreeKind::binary}, {"node", TreeKind::node}};
 
 } // namespace
 
@@ -34,12 +30,11 @@ void add_triangular_options(CLI::App& command, TriangularArguments& arguments) {
         ->check(not_empty())
         ->needs(kernel)
         ->excludes(matrix);
-    command
-        .add_option("--tree", arguments.tree,
-                    "Of --kernel sptrsv, how parts of x and of sums go between processes: flat, "
-                    "binary (default), or node, one message to each node and trees in nodes")
-        ->transform(CLI::CheckedTransformer(trees))
-        ->default_str("")
+    add_choice<TreeKind>(
+        command, "--tree", arguments.tree,
+        "Of --kernel sptrsv, how parts of x and of sums go between processes: flat, "
+        "binary (default), or node, one message to each node and trees in nodes",
+        {{"flat", TreeKind::flat}, {"binary", TreeKind::binary}, {"node", TreeKind::node}})
         ->needs(kernel);
 }
 

@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace nodeaware::tool {
 
@@ -48,6 +50,17 @@ inline CLI::Validator positive_whole_number() {
             return is_right ? std::string() : "expected a positive whole number, found " + text;
         },
         "POSITIVE");
+}
+
+/// An option whose value is one of some words.
+template <class Value>
+CLI::Option* add_choice(CLI::App& command, const char* name, Value& value, const char* doc,
+                        const std::map<std::string, Value>& values) {
+    std::vector<std::string> words;
+    words.reserve(values.size());
+    for (const auto& [word, meaning] : values) { words.push_back(word); }
+    const auto set = [&value, values](const std::string& word) { value = values.at(word); };
+    return command.add_option_function<std::string>(name, set, doc)->check(CLI::IsMember(words));
 }
 
 } // namespace nodeaware::tool

@@ -265,17 +265,6 @@ void place_ranks(const PlaceArguments& arguments) {
     if (!source.is_whole) { throw CLI::RuntimeError(1); }
 }
 
-/// An option whose value is one of some words.
-template <class Value>
-CLI::Option* add_choice(CLI::App& command, const char* name, Value& value, const char* doc,
-                        const std::map<std::string, Value>& values) {
-    std::vector<std::string> words;
-    words.reserve(values.size());
-    for (const auto& [word, meaning] : values) { words.push_back(word); }
-    const auto set = [&value, values](const std::string& word) { value = values.at(word); };
-    return command.add_option_function<std::string>(name, set, doc)->check(CLI::IsMember(words));
-}
-
 void add_sources(CLI::App& command, PlaceArguments& arguments) {
     CLI::Option* const grid =
         command.add_option("--grid", arguments.grid,

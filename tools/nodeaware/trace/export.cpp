@@ -1,4 +1,5 @@
 #include "tools/nodeaware/commands.hpp"
+#include "tools/nodeaware/numbers.hpp"
 #include "tools/nodeaware/trace/matrix.hpp"
 #include "tools/nodeaware/trace/printing.hpp"
 #include "tools/nodeaware/trace/timeline.hpp"
@@ -52,15 +53,12 @@ void add_export_command(CLI::App& app) {
                         "which Perfetto (ui.perfetto.dev) shows");
     command->add_option("--matrix", arguments->matrix,
                         "Write who has sent how much to whom to this file, a MatrixMarket matrix");
-    const std::map<std::string, MatrixOf> quantities = {{"bytes", MatrixOf::bytes},
-                                                        {"messages", MatrixOf::messages}};
-    const std::map<std::string, Between> ends = {{"ranks", Between::ranks},
-                                                 {"nodes", Between::nodes}};
-    command->add_option("--matrix-of", arguments->of, "bytes (default) or messages")
-        ->transform(CLI::CheckedTransformer(quantities))
+    add_choice<MatrixOf>(*command, "--matrix-of", arguments->of, "bytes (default) or messages",
+                         {{"bytes", MatrixOf::bytes}, {"messages", MatrixOf::messages}})
         ->option_text("QUANTITY");
-    command->add_option("--between", arguments->between, "ranks (default) or nodes, of the matrix")
-        ->transform(CLI::CheckedTransformer(ends))
+    add_choice<Between>(*command, "--between", arguments->between,
+                        "ranks (default) or nodes, of the matrix",
+                        {{"ranks", Between::ranks}, {"nodes", Between::nodes}})
         ->option_text("ENDS");
     command->callback([arguments] { run(*arguments); });
 }
