@@ -117,6 +117,12 @@ const Case cases[] = {
     {"mpirun -n 2 perf stat -e cycles -- ./app", "mpirun -n 2 @ perf stat -e cycles -- ./app",
      "openmpi"},
     {"srun numactl -N 0 -m 0 gdb --args ./app", "srun @ numactl -N 0 -m 0 gdb --args ./app", "-"},
+    // Options whose value is in the same word, if they have one, and others.
+    {"srun --bcast --propagate -K --cpu-bind none app",
+     "srun --bcast --propagate -K --cpu-bind none @ app", "-"},
+    {"mpirun --show-progress --report-pid pid app", "mpirun --show-progress --report-pid pid @ app",
+     "openmpi"},
+    {"mpiexec.hydra -rr -gtool gdb -n 4 app", "mpiexec.hydra -rr -gtool gdb -n 4 @ app", "mpich"},
     // Tools that may take the environment away, or change it.
     {"env A=1 ./app", "env A=1 @ ./app", "-"},
     {"mpirun env -i A=1 valgrind ./app", "mpirun env -i A=1 @ valgrind ./app", "openmpi"},

@@ -17,10 +17,11 @@ constexpr Launcher open_mpi = {
      "output-filename report-uri stdin xml-file app timeout slot-list cpu-set cpu-list "
      "preload-files dvm dvm-uri ompi-server server-wait-time max-restarts mca-base-env-list "
      "output display runtime-options pmca personality launch-agent max-vm-size tmpdir "
-     "report-child-jobs-separately show-progress wait-to-connect num-connect-retries "
-     "system-server-uri",
+     "wait-to-connect num-connect-retries system-server-uri cartofile cf debugger hnp "
+     "report-events report-pid xterm forward-signals pset stream-buffering with-ft spawn-timeout "
+     "keepalive singleton memory",
      "mca gmca omca gomca prtemca pmixmca gpmixmca gprtemca"},
-    "output-filename output xml-file report-uri",
+    "output-filename output xml-file report-uri report-pid report-events",
     {},
     "app"};
 
@@ -30,7 +31,8 @@ constexpr Launcher hydra = {
      "iface bind-to map-by membind rmk launcher launcher-exec bootstrap bootstrap-exec topolib "
      "demux ranks-per-proc usize arch soft outfile-pattern errfile-pattern prepend-pattern "
      "pattern regex timeout gpus-per-proc gpu-subdevs-per-proc genvuser port proxy-id profile grr "
-     "rr s tune print-rank-map-format stdin",
+     "s tune print-rank-map-format stdin nameserver localhost order-nodes gtool gtoolfile envexcl "
+     "genvexcl tmpdir umask bootstrap-exec-args pmi-connect hosts-group",
      "genv env info"},
     "outfile-pattern errfile-pattern",
     {},
@@ -44,8 +46,11 @@ constexpr Launcher slurm = {
      "gpus-per-task gres mem mem-per-cpu mem-per-gpu mpi export jobid reservation T threads W wait "
      "cluster-constraint M clusters cpu-freq hint threads-per-core sockets-per-node "
      "cores-per-socket B extra-node-info L licenses network open-mode prolog epilog task-prolog "
-     "task-epilog propagate switches signal tmp uid gid comment begin deadline gpu-bind bcast "
-     "core-spec S het-group",
+     "task-epilog switches signal tmp uid gid comment begin deadline gpu-bind "
+     "core-spec S het-group acctg-freq bb bbf bcast-exclude b delay-boot gres-flags mail-type "
+     "mail-user mcs-label power priority profile slurmd-debug thread-spec time-min wckey mincpus "
+     "cpus-per-gpu gpu-freq gpus-per-socket ntasks-per-gpu container container-id tres-per-task "
+     "tres-bind cpu-bind mem-bind accel-bind msg-timeout prefer segment",
      ""},
     "output error o e",
     "oe",
