@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <unistd.h>
 
 namespace nodeaware {
 
@@ -18,10 +19,18 @@ struct FreeBitmap {
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
+/// Where a container has no /sys, hwloc would say so on stderr.
+bool is_described() {
+    const bool is_elsewhere =
+        std::getenv("HWLOC_FSROOT") != nullptr || std::getenv("HWLOC_XMLFILE") != nullptr;
+    return is_elsewhere || access("/sys/devices/system/cpu/cpu0/topology", R_OK | X_OK) == 0 ||
+           access("/sys/bus/cpu/devices/cpu0/topology", R_OK | X_OK) == 0;
+}
+
 /// Caches are of no interest, and looking for devices takes long.
 Topology load_topology(bool with_devices) {
     hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) { return nullptr; }
+    if (!is_described() || hwloc_topology_init(&raw) != 0) { return nullptr; }
     Topology topology(raw);
     const auto devices =
         with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
