@@ -34,6 +34,20 @@ struct NodeMemory {
     Contributions::Shape shape;
 };
 
+/// Address space, of which batch systems may allow little, is taken as it is needed where nothing
+/// can be in its way.
+SharedMemory memory_for(const LocalGroup& group, const Contributions::Shape& shape, bool is_free) {
+    const size_t all = Contributions::bytes_of(shape);
+    const size_t reserve = Contributions::reserve_of(shape);
+    if (is_free) {
+        const size_t first = Contributions::first_bytes_of(shape);
+        SharedMemory memory = SharedMemory::create(group, first, all - first + reserve);
+        const bool is_certain = !memory.is_in_dev_shm() && memory.limit() >= all;
+        if (memory.data() == nullptr || is_certain) { return memory; }
+    }
+    return SharedMemory::create(group, all, reserve);
+}
+
 /// With lanes for persistent requests: few where unused memory is not free, and none where there
 /// would be nothing for other operations.
 NodeMemory memory_of(const LocalGroup& group, uint64_t largest) {
@@ -43,8 +57,7 @@ NodeMemory memory_of(const LocalGroup& group, uint64_t largest) {
     for (const int lanes : {NonblockingContext::most_lanes, few_lanes, 0}) {
         if (lanes > few_lanes && !is_free) { continue; }
         made.shape = {group.size(), largest, lanes};
-        made.memory = SharedMemory::create(group, Contributions::bytes_of(made.shape),
-                                           Contributions::reserve_of(made.shape));
+        made.memory = memory_for(group, made.shape, is_free);
         const bool is_costly = made.memory.is_in_dev_shm() && lanes > few_lanes;
         if (made.memory.data() != nullptr && !is_costly) { return made; }
     }

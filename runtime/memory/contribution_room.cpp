@@ -39,16 +39,24 @@ size_t ContributionRoom::lane_at(const Shape& shape, int lane) {
                : lane_bytes(shape, 0) + static_cast<uint64_t>(lane - 1) * lane_bytes(shape, 1);
 }
 
-size_t ContributionRoom::slots_at(const Shape& shape) { return lane_at(shape, 1 + shape.lanes); }
-
 size_t ContributionRoom::data_at(const Shape& shape) {
-    const auto ranks = static_cast<uint64_t>(shape.ranks);
-    const uint64_t slots = shape.lanes == 0 ? 0 : static_cast<uint64_t>(1 + shape.lanes) * ranks;
-    return up(slots_at(shape) + slots * up(shape.largest, unit), largest_page);
+    return up(lane_at(shape, 1 + shape.lanes), largest_page);
 }
 
-size_t ContributionRoom::bytes_of(const Shape& shape) {
+/// Behind the first chunks: only those of lanes that are used are ever mapped.
+size_t ContributionRoom::slots_at(const Shape& shape) {
     return data_at(shape) + static_cast<uint64_t>(shape.ranks) * chunk_of(shape);
+}
+
+size_t ContributionRoom::slots_up_to(const Shape& shape, int lane) {
+    const auto slots = static_cast<uint64_t>(1 + lane) * static_cast<uint64_t>(shape.ranks);
+    return slots_at(shape) + slots * up(shape.largest, unit);
+}
+
+size_t ContributionRoom::first_bytes_of(const Shape& shape) { return slots_at(shape); }
+
+size_t ContributionRoom::bytes_of(const Shape& shape) {
+    return shape.lanes == 0 ? slots_at(shape) : up(slots_up_to(shape, shape.lanes), largest_page);
 }
 
 /// Enough for the window: a chunk that has no room for one more contribution holds seven at least.
@@ -82,13 +90,16 @@ uint32_t& ContributionRoom::position(int lane, uint32_t place, int local) const 
 size_t ContributionRoom::bytes_up_to(uint64_t place) const {
     const auto ranks = static_cast<uint64_t>(shape_.ranks);
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): see chunk_of()
-    return data_at(shape_) + (place / chunk_ + 1) * ranks * chunk_;
+    const uint64_t chunk = place / chunk_;
+    return chunk == 0 ? first_bytes_of(shape_) : bytes_of(shape_) + chunk * ranks * chunk_;
 }
 
 size_t ContributionRoom::offset_of(int local, uint64_t place) const {
     const auto ranks = static_cast<uint64_t>(shape_.ranks);
-    const uint64_t chunk = place / chunk_ * ranks + static_cast<uint64_t>(local);
-    return data_at(shape_) + chunk * chunk_ + place % chunk_;
+    const uint64_t chunk = place / chunk_;
+    const uint64_t chunks_at =
+        chunk == 0 ? data_at(shape_) : bytes_of(shape_) + (chunk - 1) * ranks * chunk_;
+    return chunks_at + static_cast<uint64_t>(local) * chunk_ + place % chunk_;
 }
 
 std::byte* ContributionRoom::at(int lane, int local, uint32_t position) const {
@@ -103,6 +114,7 @@ bool ContributionRoom::take_slot(int lane, uint64_t operation) {
     if (shape_.lanes == 0) { return false; }
     uint64_t& in_slot = lanes_[static_cast<size_t>(lane)].in_slot;
     if (in_slot > released(lane).load(std::memory_order_acquire)) { return false; }
+    if (!memory_.grow(slots_up_to(shape_, lane))) { return false; }
     in_slot = operation + 1;
     return true;
 }
@@ -163,8 +175,10 @@ std::optional<uint32_t> ContributionRoom::take(int lane, uint64_t operation, uin
     return static_cast<uint32_t>(begin / unit + 1);
 }
 
-bool ContributionRoom::open(uint32_t position) {
-    return position == 0 || position == slot || memory_.grow(bytes_up_to((position - 1) * unit));
+bool ContributionRoom::open(int lane, uint32_t position) {
+    if (position == 0) { return true; }
+    return memory_.grow(position == slot ? slots_up_to(shape_, lane)
+                                         : bytes_up_to((position - 1) * unit));
 }
 
 } // namespace nodeaware

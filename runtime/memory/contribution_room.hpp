@@ -25,7 +25,10 @@ class ContributionRoom {
         uint64_t largest = 0; ///< bytes of the largest contribution to one operation, and its list
         int lanes = 0;        ///< besides the first
     };
+    /// What has to be there for certain, for operations of one lane wait for none of another; all
+    /// but the first part may be mapped later.
     static size_t bytes_of(const Shape& shape);
+    static size_t first_bytes_of(const Shape& shape);
     static size_t reserve_of(const Shape& shape);
 
     /// Operations of a lane that a rank may have begun and another one of its node not yet.
@@ -38,8 +41,8 @@ class ContributionRoom {
     /// Where the contribution of the rank to that operation is, + 1; 0: nowhere.
     uint32_t& position(int lane, uint32_t place, int local) const;
 
-    /// Lays it out in memory of bytes_of() zeroes, with a reserve as far as it can be had; this is
-    /// the `own`-th rank.
+    /// Lays it out in memory of bytes_of() zeroes, of which first_bytes_of() are mapped at least,
+    /// with a reserve as far as it can be had; this is the `own`-th rank.
     ContributionRoom(SharedMemory memory, const Shape& shape, int own);
 
     const Shape& shape() const { return shape_; }
@@ -47,9 +50,9 @@ class ContributionRoom {
     /// A position for so many bytes, held until the operation is released; nothing: there is no
     /// room now.
     std::optional<uint32_t> take(int lane, uint64_t operation, uint64_t bytes);
-    /// Makes the contributions up to that of this position accessible. False if that is not
-    /// possible now.
-    bool open(uint32_t position);
+    /// Makes the contributions of the lane up to that of this position accessible. False if that is
+    /// not possible now.
+    bool open(int lane, uint32_t position);
     /// nullptr for no position.
     std::byte* at(int lane, int local, uint32_t position) const;
 
@@ -66,6 +69,7 @@ class ContributionRoom {
     static size_t lane_bytes(const Shape& shape, int lane);
     static size_t lane_at(const Shape& shape, int lane);
     static size_t slots_at(const Shape& shape);
+    static size_t slots_up_to(const Shape& shape, int lane);
     static size_t data_at(const Shape& shape);
 
     bool take_slot(int lane, uint64_t operation);

@@ -56,7 +56,7 @@ bool Contributions::arrive(uint64_t operation) {
 
 bool Contributions::open(uint64_t operation) {
     for (int local = 0; local < room_->shape().ranks; ++local) {
-        if (!room_->open(position(operation, local))) { return false; }
+        if (!room_->open(lane_, position(operation, local))) { return false; }
     }
     return true;
 }

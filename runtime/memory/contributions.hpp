@@ -17,10 +17,12 @@ class Contributions {
   public:
     using Shape = ContributionRoom::Shape;
     static size_t bytes_of(const Shape& shape) { return ContributionRoom::bytes_of(shape); }
+    static size_t first_bytes_of(const Shape& shape) {
+        return ContributionRoom::first_bytes_of(shape);
+    }
     static size_t reserve_of(const Shape& shape) { return ContributionRoom::reserve_of(shape); }
 
-    /// The first lane, in memory of bytes_of() zeroes, with a reserve as far as it can be had; this
-    /// is the `own`-th rank.
+    /// The first lane, in memory as ContributionRoom wants it; this is the `own`-th rank.
     Contributions(SharedMemory memory, const Shape& shape, int own);
     /// A lane of that memory, from 0.
     Contributions(const Contributions& first, int lane);

@@ -25,6 +25,8 @@ class SharedMemory {
 
     std::byte* data() const { return data_; }
     size_t size() const { return size_; }
+    /// With the reserve.
+    size_t limit() const { return limit_; }
     /// Whether it is in /dev/shm, whose size is limited.
     bool is_in_dev_shm() const { return may_lack_space_; }
     /// Of all such memory that this process has: there it is taken whole, used or not.

@@ -17,12 +17,20 @@ namespace {
 using gathered::Contribution;
 using gathered::OwnPart;
 
+/// With a reserve only its first part is mapped.
+SharedMemory memory_for(const Contributions::Shape& shape, bool has_reserve) {
+    const size_t all = Contributions::bytes_of(shape);
+    const size_t first = Contributions::first_bytes_of(shape);
+    return has_reserve
+               ? SharedMemory::create_alone(first, all - first + Contributions::reserve_of(shape))
+               : SharedMemory::create_alone(all);
+}
+
 /// The ranks of a node, each with its own view of the memory.
 std::vector<std::unique_ptr<Contributions>> node_of(int ranks, uint64_t largest,
                                                     bool has_reserve = true) {
     const Contributions::Shape shape{ranks, largest};
-    const SharedMemory memory = SharedMemory::create_alone(
-        Contributions::bytes_of(shape), has_reserve ? Contributions::reserve_of(shape) : 0);
+    const SharedMemory memory = memory_for(shape, has_reserve);
     std::vector<std::unique_ptr<Contributions>> node;
     for (int own = 0; own < ranks; ++own) {
         SharedMemory view = memory.second_view();
@@ -36,8 +44,7 @@ std::vector<std::unique_ptr<Contributions>> node_of(int ranks, uint64_t largest,
 std::vector<std::vector<std::unique_ptr<Contributions>>> lanes_of(int ranks, uint64_t largest,
                                                                   int lanes, bool has_reserve) {
     const Contributions::Shape shape{ranks, largest, lanes};
-    const SharedMemory memory = SharedMemory::create_alone(
-        Contributions::bytes_of(shape), has_reserve ? Contributions::reserve_of(shape) : 0);
+    const SharedMemory memory = memory_for(shape, has_reserve);
     std::vector<std::vector<std::unique_ptr<Contributions>>> node(static_cast<size_t>(ranks));
     for (int own = 0; own < ranks; ++own) {
         const Contributions first(memory.second_view(), shape, own);
@@ -103,6 +110,12 @@ TEST(Contributions, ARankMayBeFarAheadOfTheOthers) {
         ASSERT_TRUE(is_last);
         take(*node[1], operation, {bytes, bytes, bytes});
     }
+}
+
+/// Batch systems may allow little address space.
+TEST(Contributions, LittleAddressSpaceIsTakenBeforePersistentRequestsAre) {
+    const Contributions::Shape shape{8, 2 << 20, 32};
+    EXPECT_LT(4 * Contributions::first_bytes_of(shape), Contributions::bytes_of(shape));
 }
 
 TEST(Contributions, MemoryOfTheReserveGoesBack) {

@@ -284,8 +284,10 @@ class Job {
         const Contributions::Shape shape{
             topology.ranks_on(node),
             gathered::region_bytes(topology, node, parameters_.arena_bytes), lanes};
-        const SharedMemory memory = SharedMemory::create_alone(Contributions::bytes_of(shape),
-                                                               Contributions::reserve_of(shape));
+        const size_t first_bytes = Contributions::first_bytes_of(shape);
+        const SharedMemory memory =
+            SharedMemory::create_alone(first_bytes, Contributions::bytes_of(shape) - first_bytes +
+                                                        Contributions::reserve_of(shape));
         contributions_.resize(static_cast<size_t>(topology.ranks()));
         for (int local = 0; local < shape.ranks; ++local) {
             const int rank = topology.ranks_of(node)[static_cast<size_t>(local)];
