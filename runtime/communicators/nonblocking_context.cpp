@@ -34,6 +34,8 @@ struct NodeMemory {
     Contributions::Shape shape;
 };
 
+constexpr int few_lanes = 4;
+
 /// Address space, of which batch systems may allow little, is taken as it is needed where nothing
 /// can be in its way.
 SharedMemory memory_for(const LocalGroup& group, const Contributions::Shape& shape, bool is_free) {
@@ -43,7 +45,8 @@ SharedMemory memory_for(const LocalGroup& group, const Contributions::Shape& sha
         const size_t first = Contributions::first_bytes_of(shape);
         SharedMemory memory = SharedMemory::create(group, first, all - first + reserve);
         const bool is_certain = !memory.is_in_dev_shm() && memory.limit() >= all;
-        if (memory.data() == nullptr || is_certain) { return memory; }
+        const bool is_costly = memory.is_in_dev_shm() && shape.lanes > few_lanes;
+        if (memory.data() == nullptr || is_certain || is_costly) { return memory; }
     }
     return SharedMemory::create(group, all, reserve);
 }
@@ -51,15 +54,16 @@ SharedMemory memory_for(const LocalGroup& group, const Contributions::Shape& sha
 /// With lanes for persistent requests: few where unused memory is not free, and none where there
 /// would be nothing for other operations.
 NodeMemory memory_of(const LocalGroup& group, uint64_t largest) {
-    constexpr int few_lanes = 4;
-    const bool is_free = group.all(address_space::limit() == 0);
+    bool is_free = group.all(address_space::limit() == 0);
     NodeMemory made;
     for (const int lanes : {NonblockingContext::most_lanes, few_lanes, 0}) {
         if (lanes > few_lanes && !is_free) { continue; }
         made.shape = {group.size(), largest, lanes};
         made.memory = memory_for(group, made.shape, is_free);
-        const bool is_costly = made.memory.is_in_dev_shm() && lanes > few_lanes;
+        const bool is_in_dev_shm = made.memory.is_in_dev_shm();
+        const bool is_costly = is_in_dev_shm && lanes > few_lanes;
         if (made.memory.data() != nullptr && !is_costly) { return made; }
+        is_free = is_free && !is_in_dev_shm;
     }
     return made;
 }

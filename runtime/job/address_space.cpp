@@ -50,6 +50,8 @@ bool take(size_t bytes) {
     return false;
 }
 
+void take_promised(size_t bytes) { taken.fetch_add(bytes); }
+
 void give_back(size_t bytes) { taken.fetch_sub(bytes); }
 
 } // namespace nodeaware::address_space

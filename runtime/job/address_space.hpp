@@ -18,6 +18,8 @@ uint64_t private_limit();
 /// Takes so much for memory of the library that lasts: false where it is limited, and the library
 /// has its share, for MPI and the application may want the rest later.
 bool take(size_t bytes);
+/// The same of what has been promised, whatever the limit is now.
+void take_promised(size_t bytes);
 void give_back(size_t bytes);
 
 } // namespace nodeaware::address_space

@@ -19,19 +19,30 @@ struct FreeBitmap {
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap>;
 
-/// Where a container has no /sys, hwloc would say so on stderr.
+/// Where a container has no /sys, hwloc would say so on stderr, and then ask the processor.
 bool is_described() {
-    const bool is_elsewhere =
-        std::getenv("HWLOC_FSROOT") != nullptr || std::getenv("HWLOC_XMLFILE") != nullptr;
-    return is_elsewhere || access("/sys/devices/system/cpu/cpu0/topology", R_OK | X_OK) == 0 ||
+    for (const char* const name :
+         {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_COMPONENTS"}) {
+        if (std::getenv(name) != nullptr) { return true; }
+    }
+    return access("/sys/devices/system/cpu/cpu0/topology", R_OK | X_OK) == 0 ||
            access("/sys/bus/cpu/devices/cpu0/topology", R_OK | X_OK) == 0;
+}
+
+void leave_out_linux(hwloc_topology_t topology) {
+#if HWLOC_API_VERSION >= 0x00020100
+    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "linux");
+#else
+    static_cast<void>(topology);
+#endif
 }
 
 /// Caches are of no interest, and looking for devices takes long.
 Topology load_topology(bool with_devices) {
     hwloc_topology_t raw = nullptr;
-    if (!is_described() || hwloc_topology_init(&raw) != 0) { return nullptr; }
+    if (hwloc_topology_init(&raw) != 0) { return nullptr; }
     Topology topology(raw);
+    if (!is_described()) { leave_out_linux(raw); }
     const auto devices =
         with_devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
     if (hwloc_topology_set_io_types_filter(raw, devices) != 0 ||

@@ -114,7 +114,7 @@ bool ContributionRoom::take_slot(int lane, uint64_t operation) {
     if (shape_.lanes == 0) { return false; }
     uint64_t& in_slot = lanes_[static_cast<size_t>(lane)].in_slot;
     if (in_slot > released(lane).load(std::memory_order_acquire)) { return false; }
-    if (!memory_.grow(slots_up_to(shape_, lane))) { return false; }
+    if (!memory_.grow(slots_up_to(shape_, lane), true)) { return false; }
     in_slot = operation + 1;
     return true;
 }
@@ -177,8 +177,8 @@ std::optional<uint32_t> ContributionRoom::take(int lane, uint64_t operation, uin
 
 bool ContributionRoom::open(int lane, uint32_t position) {
     if (position == 0) { return true; }
-    return memory_.grow(position == slot ? slots_up_to(shape_, lane)
-                                         : bytes_up_to((position - 1) * unit));
+    if (position == slot) { return memory_.grow(slots_up_to(shape_, lane), true); }
+    return memory_.grow(bytes_up_to((position - 1) * unit));
 }
 
 } // namespace nodeaware

@@ -51,9 +51,14 @@ SharedMemory SharedMemory::second_view() const {
     return {static_cast<std::byte*>(memory), size_, limit_, may_lack_space_};
 }
 
-bool SharedMemory::grow(size_t bytes) {
+bool SharedMemory::grow(size_t bytes, bool is_promised) {
     if (bytes <= size_) { return true; }
-    if (bytes > limit_ || !address_space::take(bytes - size_)) { return false; }
+    if (bytes > limit_) { return false; }
+    if (is_promised) {
+        address_space::take_promised(bytes - size_);
+    } else if (!address_space::take(bytes - size_)) {
+        return false;
+    }
     void* memory = mremap(data_, size_, bytes, MREMAP_MAYMOVE);
     if (memory == MAP_FAILED) {
         address_space::give_back(bytes - size_);

@@ -33,8 +33,9 @@ class SharedMemory {
     static size_t bytes_in_dev_shm();
 
     /// Makes `bytes` of it accessible, the reserve included; data() may be another one then. False
-    /// if it cannot be had, at least not now.
-    bool grow(size_t bytes);
+    /// if it cannot be had, at least not now. `is_promised`: it was counted on when the memory was
+    /// made, before the address space was limited, if it is.
+    bool grow(size_t bytes, bool is_promised = false);
     /// Makes sure that accessible memory is really there, as that of the reserve need not be.
     bool provide(size_t offset, size_t bytes);
     /// Without memory from now on, though it stays mapped until the process ends.

@@ -24,20 +24,39 @@ size_t machine_memory() {
     return bytes;
 }
 
-/// As much as the machine has memory, unless the process may not have as much: then half of what it
-/// may, for all together, but what their messages are known to need.
+/// As much as the machine has memory, unless the process may not have as much address space: then
+/// half of what it may, for all together.
 size_t space_for_each(size_t receives, uint64_t largest) {
-    const uint64_t limit = address_space::private_limit();
-    const uint64_t all = limit == 0 ? most_space : limit / 2;
-    const uint64_t share = all / (limit == 0 ? std::max(receives, usual) : receives);
-    return std::min<uint64_t>(std::max(share, largest), machine_memory());
+    const uint64_t limit = address_space::limit();
+    if (limit == 0) {
+        const uint64_t share = most_space / std::max(receives, usual);
+        return std::min<uint64_t>(std::max(share, largest), machine_memory());
+    }
+    const uint64_t share = limit / 2 / receives;
+    return std::min<uint64_t>(std::max({share, largest, least_space}), machine_memory());
 }
+
+struct Unmap {
+    size_t bytes;
+    void operator()(std::byte* space) const { munmap(space, bytes); }
+};
 
 /// Address space, or nullptr.
 std::shared_ptr<std::byte> make_space(size_t bytes) {
     void* const address = address_space::map(bytes, MAP_PRIVATE | MAP_ANONYMOUS);
     if (address == nullptr) { return nullptr; }
-    return {static_cast<std::byte*>(address), [bytes](std::byte* space) { munmap(space, bytes); }};
+    return {static_cast<std::byte*>(address), Unmap{bytes}};
+}
+
+/// Gives back what is behind a message that has come: there may be little.
+void trim(const std::shared_ptr<std::byte>& space, const MPI_Status& status) {
+    static const auto page = static_cast<size_t>(std::max(sysconf(_SC_PAGESIZE), 4096L));
+    MPI_Count count = 0;
+    MPI_CALL(Get_elements_x, &status, MPI_BYTE, &count);
+    const auto used = static_cast<size_t>(std::max<MPI_Count>(count, 1));
+    const size_t kept = (used + page - 1) / page * page;
+    size_t& bytes = std::get_deleter<Unmap>(space)->bytes;
+    if (kept < bytes && munmap(space.get() + kept, bytes - kept) == 0) { bytes = kept; }
 }
 
 } // namespace
@@ -56,9 +75,8 @@ CatchAll::Space CatchAll::take_space(size_t wanted, uint64_t largest) {
         spare_.pop_back();
         if (space.bytes >= wanted) { return space; }
     }
-    // The second where space has to be backed by memory.
-    for (const uint64_t bytes :
-         {uint64_t{wanted}, std::min<uint64_t>(wanted, std::max(largest, least_space)), largest}) {
+    for (const uint64_t bytes : {uint64_t{wanted}, std::max(largest, least_space)}) {
+        // The second where space has to be backed by memory.
         if (auto memory = make_space(bytes)) { return {std::move(memory), bytes}; }
     }
     return {};
@@ -98,6 +116,7 @@ void CatchAll::advance() {
         if (is_over == 0) { return false; }
         MPI_CALL(Test_cancelled, &status, &is_cancelled);
         if (is_cancelled == 0) {
+            trim(receive.space.memory, status);
             caught_[{status.MPI_SOURCE, status.MPI_TAG}] = receive.space.memory;
         }
         return true;

@@ -28,7 +28,7 @@ constexpr Case cases[] = {
     {"begun", begun, 1500},       {"large", large, 0},         {"far_ahead", far_ahead, 1300},
     {"outside", outside, 0},      {"huge", huge, 0},           {"synchronous", synchronous, 60},
     {"sleeper", sleeper, 100000}, {"refused", refused, 0},     {"file", file, 0},
-    {"waiting", waiting, 300},    {"limited", limited, 300},   {"many_tags", many_tags, 20000},
+    {"waiting", waiting, 300},    {"limited", limited, 64},    {"many_tags", many_tags, 20000},
 };
 
 } // namespace

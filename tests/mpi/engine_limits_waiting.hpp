@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <sys/resource.h>
+#include <vector>
 
 namespace nodeaware::test {
 
@@ -163,13 +165,43 @@ inline void waiting(Program& program, int count) {
     messages.to_many_receives(count / 2);
 }
 
-/// Where a process may not have much memory of its own (ulimit -d).
+/// Where a process may not have much memory of its own (ulimit -d): once a rank is back from a
+/// barrier, in which receives with wildcards have waited, it can have it.
 inline void limited(Program& program, int count) {
     rlimit limit = {};
     getrlimit(RLIMIT_DATA, &limit);
     limit.rlim_cur = std::min(limit.rlim_max, rlim_t{2500} << 20U);
     program.harness.expect(setrlimit(RLIMIT_DATA, &limit) == 0, "no limit is set");
-    Waiting(program).to_many_receives(count);
+    constexpr int other_tag = 9999;
+    std::vector<char> larger(program.rank == 0 || program.rank == program.last ? 12000000 : 0);
+    const auto size = static_cast<int>(larger.size());
+    std::vector<int> values(static_cast<size_t>(count), -1);
+    std::vector<MPI_Request> requests(values.size() + 1, MPI_REQUEST_NULL);
+    for (int i = 0; i < count && program.rank == program.last; ++i) {
+        MPI_Irecv(&values[static_cast<size_t>(i)], 1, MPI_INT, MPI_ANY_SOURCE, i, MPI_COMM_WORLD,
+                  &requests[static_cast<size_t>(i)]);
+    }
+    if (program.rank == 0) {
+        std::fill(larger.begin(), larger.end(), 'x');
+        MPI_Isend(larger.data(), size, MPI_CHAR, program.last, other_tag, MPI_COMM_WORLD,
+                  &requests.back());
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (program.rank == program.last) {
+        MPI_Recv(larger.data(), size, MPI_CHAR, 0, other_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const bool is_right = std::count(larger.begin(), larger.end(), 'x') == size;
+        program.harness.expect(is_right, "wrong bytes of a larger message");
+        void* const memory = std::malloc(size_t{1500} << 20U);
+        program.harness.expect(memory != nullptr, "no memory");
+        std::free(memory);
+    }
+    for (int i = 0; i < count && program.rank == 0; ++i) {
+        MPI_Send(&i, 1, MPI_INT, program.last, i, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(count + 1, requests.data(), MPI_STATUSES_IGNORE);
+    for (int i = 0; i < count && program.rank == program.last; ++i) {
+        program.harness.expect(values[static_cast<size_t>(i)] == i, "a wrong value");
+    }
 }
 
 /// Many messages with a tag each: sends that are waited for until all are received, and receives

@@ -123,6 +123,11 @@ const Case cases[] = {
     {"mpirun --show-progress --report-pid pid app", "mpirun --show-progress --report-pid pid @ app",
      "openmpi"},
     {"mpiexec.hydra -rr -gtool gdb -n 4 app", "mpiexec.hydra -rr -gtool gdb -n 4 @ app", "mpich"},
+    {"srun -vn 4 -F hosts --cpu_bind cores --job-n j app",
+     "srun -vn 4 -F hosts --cpu_bind cores --job-n j @ app", "-"},
+    {"srun -vn4 -Kl app", "srun -vn4 -Kl @ app", "-"},
+    {"mpiexec.hydra -profile -machine hosts app", "mpiexec.hydra -profile -machine hosts @ app",
+     "mpich"},
     // Tools that may take the environment away, or change it.
     {"env A=1 ./app", "env A=1 @ ./app", "-"},
     {"mpirun env -i A=1 valgrind ./app", "mpirun env -i A=1 @ valgrind ./app", "openmpi"},
@@ -231,9 +236,10 @@ TEST_F(Launching, AProgramMayHaveAnEqualsSignInItsPath) {
 
 /// The launcher stands for the programs, and hands its environment on, if it does.
 TEST_F(Launching, AFileMayNameThePrograms) {
-    for (const std::string line : {"srun -n 4 --multi-prog programs.conf",
-                                   "srun --export=ALL,A=1 --multi-prog programs.conf",
-                                   "mpiexec.hydra -configfile programs.conf"}) {
+    for (const std::string line :
+         {"srun -n 4 --multi-prog programs.conf",
+          "srun --export=all,A=1 --multi-prog programs.conf", "srun --multi programs.conf",
+          "mpiexec.hydra -configfile programs.conf"}) {
         const Words words = words_of(line);
         const Launch launch = understand(words);
         EXPECT_EQ(with_preload(words, launch, {"/l/n.so", {"NODEAWARE_PPN=2"}}),
@@ -242,9 +248,11 @@ TEST_F(Launching, AFileMayNameThePrograms) {
         EXPECT_FALSE(launch.listing.empty());
     }
     const std::vector<std::string> refused = {
-        "mpirun.openmpi --app programs", "srun --export=NONE --multi-prog programs.conf",
+        "mpirun.openmpi --app programs",
+        "srun --export=NONE --multi-prog programs.conf",
         "srun --export A,B --multi-prog programs.conf",
         "mpiexec.hydra -genvnone -configfile programs.conf",
+        "srun -n 2 app : --multi-prog programs.conf",
         "mpiexec.hydra -genv LD_PRELOAD /y/a.so -configfile programs.conf"};
     for (const std::string& line : refused) {
         EXPECT_THROW(understand(words_of(line)), LaunchError) << line;
@@ -254,6 +262,15 @@ TEST_F(Launching, AFileMayNameThePrograms) {
     EXPECT_THROW(understand(words), LaunchError);
     unsetenv("SLURM_EXPORT_ENV");
     EXPECT_TRUE(understand(words_of("srun app --multi-prog")).listing.empty());
+}
+
+/// As srun itself does with the first word.
+TEST_F(Launching, WhereRanksHaveNoPathProgramsAreFoundHere) {
+    const Words words = words_of("srun --export=NONE -n 2 app : -n 1 ./app");
+    const Words full = with_preload(words, understand(words), {"/l/n.so", {}});
+    const std::string app = fs::absolute(find_program("app")).string();
+    EXPECT_EQ(full, words_of("srun --export=NONE -n 2 /usr/bin/env LD_PRELOAD=/l/n.so " + app +
+                             " : -n 1 /usr/bin/env LD_PRELOAD=/l/n.so ./app"));
 }
 
 TEST_F(Launching, TheUserMaySayWhichMpi) {

@@ -77,13 +77,15 @@ std::string listing_of(const Launcher& launcher, const std::vector<std::string>&
                        size_t launcher_at) {
     const size_t option = find_listing_option(launcher, command, launcher_at + 1);
     if (option == command.size()) { return ""; }
-    std::string listing = command[launcher_at] + " " + command[option];
+    const std::string& word = command[launcher_at];
+    std::string listing = word + " " + command[option];
+    const bool has_parts = std::find(command.begin(), command.end(), ":") != command.end();
     const bool sets_other = preloaded_by(command, launcher_at, command.size()).has_value();
-    if (sets_other || !hands_environment_on(launcher, command, launcher_at + 1)) {
+    if (has_parts || sets_other || !hands_environment_on(launcher, command, launcher_at + 1)) {
         throw LaunchError(listing +
                           ": the environment does not reach the programs in its file\nPut into the "
                           "file, in front of each, what `nodeaware run --print -- " +
-                          command[launcher_at] + " ./app` has in front of ./app.");
+                          word + " ./app` puts between " + word + " and ./app.");
     }
     return listing;
 }
@@ -144,7 +146,19 @@ void append_preload(std::vector<std::string>& result, const std::vector<std::str
     }
     // env would take it for a setting.
     const bool has_equals = command[program.preload_at].find('=') != std::string::npos;
-    if (has_equals) { result.insert(result.end(), {"/usr/bin/nice", "-n", "0"}); }
+    const std::string nice = find_program("nice").string();
+    if (has_equals) {
+        result.insert(result.end(), {nice.empty() ? "/usr/bin/nice" : nice, "-n", "0"});
+    }
+}
+
+/// As srun finds the first word behind it, whatever PATH ranks have.
+std::string found_here(const std::string& word) {
+    const fs::path file = find_program(word);
+    std::error_code error;
+    const fs::path absolute = fs::absolute(file, error);
+    const bool is_bare = word.find('/') == std::string::npos;
+    return is_bare && !file.empty() && !error ? absolute.string() : word;
 }
 
 } // namespace
@@ -159,8 +173,12 @@ Launch understand(const std::vector<std::string>& command, std::optional<MpiFlav
     const LaunchedProgram front = behind_tools(command, 0, 0, command.size());
     const Launcher* const launcher =
         front.is_in_container ? nullptr : launcher_of(command[front.at]);
-    Launch launch{{}, wanted, launcher != nullptr, front.at, ""};
-    if (launcher != nullptr) { launch.listing = listing_of(*launcher, command, front.at); }
+    Launch launch{{}, wanted, launcher != nullptr, front.at, "", false};
+    if (launcher != nullptr) {
+        launch.listing = listing_of(*launcher, command, front.at);
+        launch.lacks_path = fs::path(command[front.at]).filename() == "srun" &&
+                            !hands_environment_on(*launcher, command, front.at + 1);
+    }
     if (launcher == nullptr || !launch.listing.empty()) {
         launch.programs.push_back(front);
     } else {
@@ -179,12 +197,13 @@ std::vector<std::string> with_preload(const std::vector<std::string>& command, c
                                       const Preload& preload) {
     std::vector<std::string> result;
     for (size_t i = 0; i < command.size(); ++i) {
+        bool is_preloaded = false;
         for (const LaunchedProgram& program : launch.programs) {
-            if (program.preload_at == i) {
-                append_preload(result, command, launch, program, preload);
-            }
+            if (program.preload_at != i) { continue; }
+            append_preload(result, command, launch, program, preload);
+            is_preloaded = true;
         }
-        result.push_back(command[i]);
+        result.push_back(launch.lacks_path && is_preloaded ? found_here(command[i]) : command[i]);
     }
     return result;
 }

@@ -39,6 +39,7 @@ struct Launch {
     /// "srun --multi-prog": a file names the programs, and the launcher stands for them, which
     /// hands its environment on. Else empty.
     std::string listing = {};
+    bool lacks_path = false; ///< ranks do not get this PATH (srun --export=NONE)
 };
 
 /// Where the programs of a command line are, and which MPI they need, if that can be told.

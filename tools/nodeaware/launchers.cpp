@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 
 namespace nodeaware::tool {
@@ -15,7 +16,7 @@ constexpr Launcher open_mpi = {
     {"n np c N H host hostfile machinefile default-hostfile x map-by bind-to rank-by wdir wd path "
      "prefix npernode npersocket ppr rankfile rf cpus-per-proc cpus-per-rank tune am "
      "output-filename report-uri stdin xml-file app timeout slot-list cpu-set cpu-list "
-     "preload-files dvm dvm-uri ompi-server server-wait-time max-restarts mca-base-env-list "
+     "preload-files dvm-uri ompi-server server-wait-time max-restarts mca-base-env-list "
      "output display runtime-options pmca personality launch-agent max-vm-size tmpdir "
      "wait-to-connect num-connect-retries system-server-uri cartofile cf debugger hnp "
      "report-events report-pid xterm forward-signals pset stream-buffering with-ft spawn-timeout "
@@ -30,9 +31,10 @@ constexpr Launcher hydra = {
     {"n np ppn perhost f hosts host hostfile machinefile wdir path genvlist envlist configfile "
      "iface bind-to map-by membind rmk launcher launcher-exec bootstrap bootstrap-exec topolib "
      "demux ranks-per-proc usize arch soft outfile-pattern errfile-pattern prepend-pattern "
-     "pattern regex timeout gpus-per-proc gpu-subdevs-per-proc genvuser port proxy-id profile grr "
+     "pattern regex timeout gpus-per-proc gpu-subdevs-per-proc genvuser port proxy-id grr "
      "s tune print-rank-map-format stdin nameserver localhost order-nodes gtool gtoolfile envexcl "
-     "genvexcl tmpdir umask bootstrap-exec-args pmi-connect hosts-group",
+     "genvexcl tmpdir umask bootstrap-exec-args pmi-connect hosts-group machine "
+     "branch-count",
      "genv env info"},
     "outfile-pattern errfile-pattern",
     {},
@@ -50,8 +52,10 @@ constexpr Launcher slurm = {
      "core-spec S het-group acctg-freq bb bbf bcast-exclude b delay-boot gres-flags mail-type "
      "mail-user mcs-label power priority profile slurmd-debug thread-spec time-min wckey mincpus "
      "cpus-per-gpu gpu-freq gpus-per-socket ntasks-per-gpu container container-id tres-per-task "
-     "tres-bind cpu-bind mem-bind accel-bind msg-timeout prefer segment",
-     ""},
+     "tres-bind cpu-bind cpu_bind mem-bind mem_bind accel-bind msg-timeout prefer segment F "
+     "nodefile "
+     "pack-group",
+     "", 0, false, false, true},
     "output error o e",
     "oe",
     "multi-prog"};
@@ -124,7 +128,8 @@ const Launcher& generic() {
     static const std::string values = both(open_mpi.own.one_value, hydra.own.one_value);
     static const std::string pairs = both(open_mpi.own.two_values, hydra.own.two_values);
     static const std::string writes = both(open_mpi.writes, hydra.writes);
-    static const Launcher launcher = {std::nullopt, {values, pairs}, writes};
+    static const std::string lists = both(open_mpi.lists, hydra.lists);
+    static const Launcher launcher = {std::nullopt, {values, pairs}, writes, {}, lists};
     return launcher;
 }
 
@@ -158,12 +163,37 @@ bool needs_open_mpis_runtime(const fs::path& file) {
                                   });
 }
 
+/// The word of the list that this one is the beginning of, if it is of one only.
+std::string_view completed(std::string_view list, std::string_view begin) {
+    std::string_view found;
+    for (size_t at = 0; at < list.size();) {
+        const size_t end = std::min(list.find(' ', at), list.size());
+        const std::string_view word = list.substr(at, end - at);
+        if (word == begin) { return word; }
+        if (word.size() > 1 && word.starts_with(begin)) { found = found.empty() ? word : begin; }
+        at = end + 1;
+    }
+    return found.empty() ? begin : found;
+}
+
+/// "4" of "-vn 4" stands in a word of its own, that of "-n4" does not.
+bool has_value_behind(const OwnWords& own, std::string_view letters) {
+    for (size_t i = 0; i < letters.size(); ++i) {
+        if (is_in(own.one_value, letters.substr(i, 1))) { return i + 1 == letters.size(); }
+    }
+    return false;
+}
+
 /// How many words after this option belong to it.
 size_t values_after(const OwnWords& own, const std::string& word) {
     if (word.find('=') != std::string::npos) { return 0; }
     const std::string_view name = std::string_view(word).substr(word.find_first_not_of('-'));
     if (is_in(own.two_values, name)) { return 2; }
-    return is_in(own.one_value, name) ? 1 : 0;
+    constexpr size_t shortest = 3; // what is less may be a flag
+    const bool is_long = word.starts_with("--");
+    if (own.by_getopt && !is_long) { return has_value_behind(own, name) ? 1 : 0; }
+    const bool may_be_cut = own.by_getopt && name.size() >= shortest;
+    return is_in(own.one_value, may_be_cut ? completed(own.one_value, name) : name) ? 1 : 0;
 }
 
 /// "--output=file", "-o", "-ofile".
@@ -271,9 +301,20 @@ std::vector<size_t> words_that_write(const Launcher& launcher,
 
 size_t find_listing_option(const Launcher& launcher, const std::vector<std::string>& command,
                            size_t begin) {
-    for (const Option& option : options_of(launcher, command, begin, command.size())) {
+    const auto lists = [&](const Option& option) {
         const std::string name = name_of_option(command[option.at]);
-        if (!launcher.lists.empty() && name == launcher.lists) { return option.at; }
+        constexpr size_t shortest = 3;
+        const bool may_be_cut = launcher.own.by_getopt && name.size() >= shortest;
+        return is_in(launcher.lists, may_be_cut ? completed(launcher.lists, name) : name);
+    };
+    while (begin < command.size()) {
+        const auto colon =
+            std::find(command.begin() + static_cast<ptrdiff_t>(begin), command.end(), ":");
+        const auto end = static_cast<size_t>(colon - command.begin());
+        const std::vector<Option> options = options_of(launcher, command, begin, end);
+        const auto found = std::find_if(options.begin(), options.end(), lists);
+        if (found != options.end()) { return found->at; }
+        begin = end + 1;
     }
     return command.size();
 }
@@ -291,6 +332,8 @@ bool hands_environment_on(const Launcher& launcher, const std::vector<std::strin
         if (name != "export") { continue; }
         exported = option.values > 0 ? command[option.at + 1] : word.substr(word.find('=') + 1);
     }
+    std::transform(exported.begin(), exported.end(), exported.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     return ("," + exported + ",").find(",ALL,") != std::string::npos;
 }
 

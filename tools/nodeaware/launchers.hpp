@@ -18,6 +18,8 @@ struct OwnWords {
     size_t words = 0;                 ///< so many words that are no options, as in "perf stat"
     bool assigns = false;             ///< NAME=VALUE, as in "env A=1"
     bool takes_programs = false; ///< the command is a program that is found here, if there is one
+    /// As by getopt: long options may be cut, and letters stand together, "-vn 4".
+    bool by_getopt = false;
 };
 
 /// What starts the ranks of a job, each part of whose command line (parts are separated by ":") has
@@ -28,12 +30,12 @@ struct Launcher {
     std::string_view writes = {}; ///< options that have it write files, a list as in OwnWords
     std::string_view short_writes =
         {}; ///< letters whose value may stand in the same word, "-ofile"
-    /// An option that has a file name the programs, and no command line.
+    /// Options that have a file name the programs, and no command line.
     std::string_view lists = {};
 };
 
-/// Where the option stands by which a file names the programs, from `begin` on; the end of the
-/// command if it does not.
+/// Where the option stands by which a file names the programs, in any part of the command line
+/// from `begin` on; the end of the command if it does not.
 size_t find_listing_option(const Launcher& launcher, const std::vector<std::string>& command,
                            size_t begin);
 
