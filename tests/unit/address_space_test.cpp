@@ -91,14 +91,14 @@ TEST(AddressSpace, IsTakenUpToAShareWhereItIsLimited) {
 }
 
 TEST(AddressSpace, IsLimitedForPrivateMemoryByTheSmallerLimit) {
-    const Limit data(4096 * gigabyte, RLIMIT_DATA);
+    const Limit data(131072 * gigabyte, RLIMIT_DATA);
     if (!data.is_set()) { GTEST_SKIP() << "this process may not have that limit"; }
-    EXPECT_EQ(address_space::private_limit(), 4096 * gigabyte);
-    for (const uint64_t all : {2048 * gigabyte, 8192 * gigabyte}) {
+    EXPECT_EQ(address_space::private_limit(), 131072 * gigabyte);
+    for (const uint64_t all : {65536 * gigabyte, 262144 * gigabyte}) {
         const Limit limit(all);
         if (!limit.is_set()) { GTEST_SKIP() << "this process may not have that limit"; }
         EXPECT_EQ(address_space::limit(), all);
-        EXPECT_EQ(address_space::private_limit(), std::min(all, 4096 * gigabyte));
+        EXPECT_EQ(address_space::private_limit(), std::min(all, 131072 * gigabyte));
     }
 }
 
