@@ -125,7 +125,7 @@ const Case cases[] = {
     {"mpiexec.hydra -rr -gtool gdb -n 4 app", "mpiexec.hydra -rr -gtool gdb -n 4 @ app", "mpich"},
     {"srun -vn 4 -F hosts --cpu_bind cores --job-n j app",
      "srun -vn 4 -F hosts --cpu_bind cores --job-n j @ app", "-"},
-    {"srun -vn4 -Kl app", "srun -vn4 -Kl @ app", "-"},
+    {"srun -vn4 -Kl --bcast app", "srun -vn4 -Kl --bcast @ app", "-"},
     {"mpiexec.hydra -profile -machine hosts app", "mpiexec.hydra -profile -machine hosts @ app",
      "mpich"},
     // Tools that may take the environment away, or change it.

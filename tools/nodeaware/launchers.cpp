@@ -49,7 +49,7 @@ constexpr Launcher slurm = {
      "cluster-constraint M clusters cpu-freq hint threads-per-core sockets-per-node "
      "cores-per-socket B extra-node-info L licenses network open-mode prolog epilog task-prolog "
      "task-epilog switches signal tmp uid gid comment begin deadline gpu-bind "
-     "core-spec S het-group acctg-freq bb bbf bcast-exclude b delay-boot gres-flags mail-type "
+     "core-spec S het-group acctg-freq bb bbf b delay-boot gres-flags mail-type "
      "mail-user mcs-label power priority profile slurmd-debug thread-spec time-min wckey mincpus "
      "cpus-per-gpu gpu-freq gpus-per-socket ntasks-per-gpu container container-id tres-per-task "
      "tres-bind cpu-bind cpu_bind mem-bind mem_bind accel-bind msg-timeout prefer segment F "
@@ -176,6 +176,12 @@ std::string_view completed(std::string_view list, std::string_view begin) {
     return found.empty() ? begin : found;
 }
 
+/// The word of the list that an option's name stands for.
+std::string_view whole_name(const OwnWords& own, std::string_view list, std::string_view name) {
+    constexpr size_t shortest = 3; // what is less may be a flag
+    return own.by_getopt && name.size() >= shortest ? completed(list, name) : name;
+}
+
 /// "4" of "-vn 4" stands in a word of its own, that of "-n4" does not.
 bool has_value_behind(const OwnWords& own, std::string_view letters) {
     for (size_t i = 0; i < letters.size(); ++i) {
@@ -189,11 +195,9 @@ size_t values_after(const OwnWords& own, const std::string& word) {
     if (word.find('=') != std::string::npos) { return 0; }
     const std::string_view name = std::string_view(word).substr(word.find_first_not_of('-'));
     if (is_in(own.two_values, name)) { return 2; }
-    constexpr size_t shortest = 3; // what is less may be a flag
     const bool is_long = word.starts_with("--");
     if (own.by_getopt && !is_long) { return has_value_behind(own, name) ? 1 : 0; }
-    const bool may_be_cut = own.by_getopt && name.size() >= shortest;
-    return is_in(own.one_value, may_be_cut ? completed(own.one_value, name) : name) ? 1 : 0;
+    return is_in(own.one_value, whole_name(own, own.one_value, name)) ? 1 : 0;
 }
 
 /// "--output=file", "-o", "-ofile".
@@ -303,9 +307,7 @@ size_t find_listing_option(const Launcher& launcher, const std::vector<std::stri
                            size_t begin) {
     const auto lists = [&](const Option& option) {
         const std::string name = name_of_option(command[option.at]);
-        constexpr size_t shortest = 3;
-        const bool may_be_cut = launcher.own.by_getopt && name.size() >= shortest;
-        return is_in(launcher.lists, may_be_cut ? completed(launcher.lists, name) : name);
+        return is_in(launcher.lists, whole_name(launcher.own, launcher.lists, name));
     };
     while (begin < command.size()) {
         const auto colon =
