@@ -3,9 +3,12 @@
 #include "mpi_forms.hpp"
 #include "program.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <sstream>
+#include <string>
+#include <string_view>
 
 namespace bench {
 namespace {
@@ -43,7 +46,17 @@ int parse_and_run(int argc, char** argv, CLI::App& app, const std::function<int(
 } // namespace
 
 int run_program(int argc, char** argv, CLI::App& app, const std::function<int(MPI_Comm)>& body) {
-    check(MPI_Init(&argc, &argv), "MPI_Init");
+    constexpr std::string_view multiple = "--thread-multiple";
+    bool is_multiple =
+        std::find(argv, argv + argc, multiple) != argv + argc; // nothing is parsed yet
+    app.add_flag(std::string(multiple), is_multiple,
+                 "Ask for MPI_THREAD_MULTIPLE, as mpi4py does; one thread calls MPI all the same");
+    if (!is_multiple) {
+        check(MPI_Init(&argc, &argv), "MPI_Init");
+    } else {
+        int provided = MPI_THREAD_SINGLE;
+        check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+    }
     int rank = 0;
     MPI_Comm control = MPI_COMM_NULL;
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
