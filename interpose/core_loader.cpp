@@ -293,8 +293,15 @@ CalledFromFortran::~CalledFromFortran() {
     if (is_outermost_) { thread.fortran = nullptr; }
 }
 
-Application::Application() : state_(std::exchange(thread, ThreadState())) {}
-Application::~Application() { thread = state_; }
+Application::Application() : state_(std::exchange(thread, ThreadState())) {
+    const abi::Core* const core = running_core.load();
+    turns_ = core == nullptr ? 0 : core->application_begins();
+}
+Application::~Application() {
+    thread = state_;
+    const abi::Core* const core = running_core.load();
+    if (core != nullptr) { core->application_ends(turns_); }
+}
 
 bool Application::keeps_exceptions() const {
     return (state_.depth > 0 || state_.blocking > 0) && running_core.load() != nullptr;

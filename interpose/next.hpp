@@ -3,6 +3,7 @@
 #include "interpose/abi.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 namespace nodeaware::interpose {
 
@@ -136,7 +137,8 @@ class Application {
     bool keeps_exceptions() const;
     void call_and_keep(void (*function)(void*), void* argument);
 
-    ThreadState state_; ///< of whoever has called it
+    ThreadState state_;  ///< of whoever has called it
+    uint32_t turns_ = 0; ///< that this thread has given up
 };
 
 /// MPI is calling an error handler of the application.

@@ -11,7 +11,8 @@ namespace {
 
 void complete(const Communicator& communicator) {
     const auto& context = communicator.context();
-    if (context == nullptr || library->mailboxes == nullptr || context->messages != nullptr) {
+    if (context == nullptr || library->mailboxes == nullptr || context->messages != nullptr ||
+        library->world.threads_at_once) {
         return;
     }
     std::vector<NonblockingContext*> all = {context.get()};

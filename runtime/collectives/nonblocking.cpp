@@ -272,7 +272,7 @@ void Nonblocking::advance_locked() {
 
 /// Sent by this rank since the last record: those of an operation, and what travels with it.
 void Nonblocking::count_containers(CallRecord& record) {
-    if (library->mailboxes == nullptr) { return; }
+    if (library->mailboxes == nullptr || library->world.threads_at_once) { return; }
     const Mailboxes::Counts& counts = library->mailboxes->counts();
     const uint64_t containers = counts.containers + counts.apart;
     record.sent_messages += containers - std::exchange(told_containers_, containers);

@@ -4,10 +4,12 @@
 #include "runtime/job/log.hpp"
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/progress/activity.hpp"
+#include "runtime/progress/turn.hpp"
 #include "strategies/relay.hpp"
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -98,6 +100,11 @@ Communicator& Communicator::as_it_is(MPI_Comm comm) {
     int found = 0;
     MPI_CALL(Comm_get_attr, comm, keyval, &kept, &found);
     if (found != 0) { return *static_cast<Communicator*>(kept); }
+    // Threads may send and exchange on it at the same time, for the first time.
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    MPI_CALL(Comm_get_attr, comm, keyval, &kept, &found);
+    if (found != 0) { return *static_cast<Communicator*>(kept); }
     auto made = std::make_unique<Communicator>();
     MPI_CALL(Comm_set_attr, comm, keyval, made.get());
     return *made.release();
@@ -147,7 +154,11 @@ void Communicator::wait_no_longer() {
 Communicator::~Communicator() {
     communicators_freed.fetch_add(1, std::memory_order_relaxed);
     wait_no_longer();
-    if (point_to_point != nullptr) { point_to_point->communicator_freed(); }
+    if (point_to_point != nullptr) {
+        const Turn turn;
+        point_to_point->communicator_freed();
+        point_to_point.reset();
+    }
     // Operations under way need the inner communicator longer than this collective call lasts, and
     // nobody may free it alone.
     if (is_under_way()) { inner_->leave_communicator(); }

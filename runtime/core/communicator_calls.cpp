@@ -36,7 +36,10 @@ int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
     const MPI_Comm made = *reinterpret_cast<MPI_Comm*>(comm);
     if (made == MPI_COMM_NULL) { return MPI_SUCCESS; }
     return p2p::guarded(native(parent), [&] {
-        if (library->messages != nullptr) { library->messages->created(native(parent), made); }
+        if (library->messages != nullptr) {
+            const Turn turn;
+            library->messages->created(native(parent), made);
+        }
         int topology = MPI_UNDEFINED;
         MPI_CALL(Topo_test, made, &topology);
         const bool is_of_use = topology != MPI_UNDEFINED && !library->world.options.observes;
@@ -46,6 +49,7 @@ int created(abi::MPI_Comm parent, abi::MPI_Comm* comm) {
 }
 
 void not_created() {
+    const Turn turn;
     if (library->messages != nullptr) { library->messages->not_created(); }
 }
 

@@ -83,6 +83,7 @@ abi::Offered allreduce(int* result, const abi::Reduction& reduction, abi::MPI_Co
 }
 
 void memory_shared() {
+    const Turn turn;
     if (library->mailboxes != nullptr) { library->mailboxes->send_at_once(); }
     if (library->messages != nullptr) { library->messages->memory_shared(); }
 }
@@ -93,8 +94,12 @@ void buffer_attached() {
 
 void buffer_detached() {
     if (library->messages == nullptr) { return; }
+    const Turn turn;
     guarded([&] { library->messages->wait_for_buffered(); });
 }
+
+/// MPICH calls most of them with a lock of its own, for which who has a turn may wait.
+uint32_t application_begins() { return is_open_mpi() ? Turn::give_up() : 0; }
 
 /// From now on the preloaded part asks for what the job may need.
 void begin_activity() {
@@ -109,6 +114,8 @@ void begin_activity() {
     }
     p2p::layer = library->messages.get();
     activity.messages.store(1, std::memory_order_relaxed);
+    // Who calls a function that may block is to be known as a thread of several.
+    if (Turn::are_taken()) { activity.pending_work.fetch_add(1, std::memory_order_relaxed); }
 }
 
 void stop() {
@@ -246,6 +253,8 @@ constexpr abi::Core core = {
     .pending_work = &activity.pending_work,
     .before_blocking = before_blocking,
     .blocking_calls = &activity.blocking_calls,
+    .application_begins = application_begins,
+    .application_ends = Turn::take_again,
     .call_and_keep = kept_exceptions::call_and_keep,
     .throw_kept = kept_exceptions::throw_kept,
     .error_told = hidden_errors::told,

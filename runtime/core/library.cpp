@@ -40,6 +40,7 @@ Library::Library(World discovered) : world(std::move(discovered)), learned(world
     }
     messages = std::make_unique<MessageLayer>(world, requests, progress, mailboxes);
     progress.add(*messages);
+    if (world.threads_at_once) { Turn::take_from_now_on(); }
 }
 
 Library::~Library() = default;

@@ -23,7 +23,7 @@ std::span<const MPI_Request> list(int count, const abi::MPI_Request* requests) {
 
 completion::Context context() { return {library->requests, library->progress}; }
 
-template <class Work> int guarded_call(Work work) { return p2p::guarded(MPI_COMM_NULL, work); }
+template <class Work> int guarded_call(Work work) { return p2p::in_turn(MPI_COMM_NULL, work); }
 
 void started(int count, abi::MPI_Request* requests) {
     guarded([&] { library->nonblocking->started(list(count, requests)); });
@@ -140,6 +140,7 @@ int start(abi::MPI_Request* request) {
 }
 
 int request_free(abi::MPI_Request* request) {
+    const Turn turn;
     bool is_kept = false;
     if (request != nullptr) {
         guarded([&] { library->nonblocking->freed(*native(request)); });

@@ -40,11 +40,13 @@ bool Mailboxes::are_wanted(const World& world) {
     for (size_t i = 0; i < operation_count; ++i) {
         const auto operation = static_cast<Operation>(i);
         const bool is_native = world.leaves_to_mpi(operation);
-        const bool is_of_use = is_nonblocking(operation) || operation == Operation::point_to_point;
+        // Threads begin nonblocking operations at the same time, which is why they do without.
+        const bool is_of_use = operation == Operation::point_to_point ||
+                               (is_nonblocking(operation) && !world.threads_at_once);
         all_native = all_native && (is_native || !is_of_use);
     }
     const size_t nodes = world.nodes();
-    return !all_native && !world.threads_at_once && nodes > 1 && nodes < world.node_of.size();
+    return !all_native && nodes > 1 && nodes < world.node_of.size();
 }
 
 std::shared_ptr<Mailboxes> Mailboxes::create(const World& world) {

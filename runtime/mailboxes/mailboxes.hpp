@@ -59,7 +59,7 @@ class Mailboxes : public WorkSource {
     /// Collective over MPI_COMM_WORLD. nullptr, on all ranks, if a communicator or shared memory
     /// could not be had. Throws MpiError.
     static std::shared_ptr<Mailboxes> create(const World& world);
-    /// False if nothing that this job may do would use them. One thread at a time does.
+    /// False if nothing that this job may do would use them. Who holds a Turn does.
     static bool are_wanted(const World& world);
     ~Mailboxes() override;
 

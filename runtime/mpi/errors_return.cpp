@@ -1,24 +1,53 @@
 #include "runtime/mpi/errors_return.hpp"
 
+#include <map>
 #include <mutex>
-#include <optional>
 
 namespace nodeaware {
 
-ErrorsReturn::ErrorsReturn(MPI_Comm comm) : comm_(comm) {
-    MPI_CALL(Comm_get_errhandler, comm, &handler_);
-    if (has_set_one()) { MPI_CALL(Comm_set_errhandler, comm, MPI_ERRORS_RETURN); }
-}
+namespace {
 
-ErrorsReturn::~ErrorsReturn() {
-    if (has_set_one()) { mpi.Comm_set_errhandler(comm_, handler_); }
-    mpi.Errhandler_free(&handler_);
-}
+/// A communicator on which errors return.
+struct Returning {
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL; ///< the application's
+    bool has_set_one = false;
+    int users = 0;
+};
+
+std::mutex mutex;
+std::map<MPI_Comm, Returning> returning;
 
 /// Once MPI_COMM_SELF has a handler, be it the one that it has without, MPICH 4.2 asks
 /// MPI_COMM_WORLD for its no more, and nothing takes that back.
-bool ErrorsReturn::has_set_one() const {
-    return is_open_mpi() || comm_ != MPI_COMM_SELF || handler_ != MPI_ERRORS_ARE_FATAL;
+bool is_to_set_one(MPI_Comm comm, MPI_Errhandler handler) {
+    return is_open_mpi() || comm != MPI_COMM_SELF || handler != MPI_ERRORS_ARE_FATAL;
+}
+
+} // namespace
+
+ErrorsReturn::ErrorsReturn(MPI_Comm comm) : comm_(comm) {
+    const std::lock_guard lock(mutex);
+    const auto known = returning.find(comm);
+    if (known != returning.end()) {
+        ++known->second.users;
+        return;
+    }
+    Returning first;
+    MPI_CALL(Comm_get_errhandler, comm, &first.handler);
+    first.users = 1;
+    first.has_set_one = is_to_set_one(comm, first.handler);
+    if (first.has_set_one) { MPI_CALL(Comm_set_errhandler, comm, MPI_ERRORS_RETURN); }
+    returning.emplace(comm, first);
+}
+
+ErrorsReturn::~ErrorsReturn() {
+    const std::lock_guard lock(mutex);
+    const auto known = returning.find(comm_);
+    if (known == returning.end() || --known->second.users > 0) { return; }
+    Returning last = known->second;
+    returning.erase(known);
+    if (last.has_set_one) { mpi.Comm_set_errhandler(comm_, last.handler); }
+    mpi.Errhandler_free(&last.handler);
 }
 
 MPI_Comm raises_errors() {
@@ -35,27 +64,6 @@ MPI_Comm raises_errors() {
     const bool has_own = handler != MPI_ERRORS_ARE_FATAL;
     mpi.Errhandler_free(&handler);
     return has_own ? MPI_COMM_SELF : MPI_COMM_WORLD;
-}
-
-namespace {
-
-std::mutex mutex;
-int users = 0;
-std::optional<ErrorsReturn>
-    errors_return; ///< the first user sets the handler, the last restores the application's
-
-} // namespace
-
-CompletionErrorsReturn::CompletionErrorsReturn() {
-    if (is_open_mpi()) { return; }
-    const std::lock_guard lock(mutex);
-    if (users++ == 0) { errors_return.emplace(raises_errors()); }
-}
-
-CompletionErrorsReturn::~CompletionErrorsReturn() {
-    if (is_open_mpi()) { return; }
-    const std::lock_guard lock(mutex);
-    if (--users == 0) { errors_return.reset(); }
 }
 
 } // namespace nodeaware

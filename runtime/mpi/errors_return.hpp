@@ -2,10 +2,13 @@
 
 #include "runtime/mpi/mpi.hpp"
 
+#include <optional>
+
 namespace nodeaware {
 
-/// While it lives, errors on a communicator of the application return instead of calling its error
-/// handler.
+/// While any lives, errors on a communicator of the application return instead of calling its error
+/// handler. Threads may have one each: the first sets the handler, the last restores that of the
+/// application. Throws MpiError.
 class ErrorsReturn {
   public:
     explicit ErrorsReturn(MPI_Comm comm);
@@ -14,10 +17,7 @@ class ErrorsReturn {
     ErrorsReturn& operator=(const ErrorsReturn&) = delete;
 
   private:
-    bool has_set_one() const;
-
     MPI_Comm comm_;
-    MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
 /// Whose handler is called for errors that belong to no communicator. MPICH asks from 4.2 on, with
@@ -26,13 +26,15 @@ MPI_Comm raises_errors();
 
 /// While any lives, errors in completion calls return. MPICH calls the handler of raises_errors()
 /// for them, whatever communicator the requests belong to; Open MPI calls that of theirs, so there
-/// this does nothing. Threads may have one each.
+/// this does nothing.
 class CompletionErrorsReturn {
   public:
-    CompletionErrorsReturn();
-    ~CompletionErrorsReturn();
-    CompletionErrorsReturn(const CompletionErrorsReturn&) = delete;
-    CompletionErrorsReturn& operator=(const CompletionErrorsReturn&) = delete;
+    CompletionErrorsReturn() {
+        if (!is_open_mpi()) { errors_return_.emplace(raises_errors()); }
+    }
+
+  private:
+    std::optional<ErrorsReturn> errors_return_;
 };
 
 } // namespace nodeaware

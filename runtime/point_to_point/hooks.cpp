@@ -45,7 +45,7 @@ std::vector<std::byte> packed(const Message& message) {
 
 /// Ends a receive whose send could not begin.
 void take_back(MPI_Request* request) {
-    mpi.Cancel(request);
+    transfers::cancel(request);
     layer->requests.cancelled(*request);
     if (!layer->requests.freed(*request)) { mpi.Request_free(request); }
 }
@@ -120,26 +120,42 @@ int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     return failure->code;
 }
 
+/// `is_of_interest`: the communicator is.
+template <class NativeCall>
+int both_by_mpi(const Message& sent, const Message& received, bool is_of_interest,
+                MPI_Status* status, NativeCall native_call) {
+    layer->progress.before_blocking();
+    MPI_Status own;
+    MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
+    const auto note_both = [&] {
+        transfers::note_sent(*layer, sent);
+        transfers::note_blocking_receive(*layer, received);
+    };
+    // Other threads may look meanwhile.
+    const bool is_noted =
+        is_of_interest && Turn::are_taken() && check_both(sent, received) == MPI_SUCCESS;
+    if (is_noted) { note_both(); }
+    const int result = [&] {
+        const Turn::Away away;
+        return native_call(told);
+    }();
+    if (!is_noted && is_refused(result)) { return result; }
+    if (!is_noted) { note_both(); }
+    transfers::note_received(*layer, received, *told);
+    return result;
+}
+
 /// `replaces`: what is sent lies where it is received. `native_call` is the call of MPI, which does
 /// it where no engine is concerned.
 template <class NativeCall>
 int both(const Message& sent, const Message& received, bool replaces, MPI_Status* status,
          NativeCall native_call) {
-    return guarded(sent.comm, [&]() -> int {
+    return in_turn(sent.comm, [&]() -> int {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator != nullptr) { communicator->post(); } // handovers may begin here
         if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer) ||
             check_both(sent, received) != MPI_SUCCESS) {
-            layer->progress.before_blocking();
-            MPI_Status own;
-            MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
-            const int result = native_call(told);
-            if (!is_refused(result)) {
-                transfers::note_sent(*layer, sent);
-                transfers::note_blocking_receive(*layer, received);
-                transfers::note_received(*layer, received, *told);
-            }
-            return result;
+            return both_by_mpi(sent, received, communicator != nullptr, status, native_call);
         }
         const bool sends = sent.peer != MPI_PROC_NULL;
         Sending sending;
@@ -153,13 +169,14 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
             return result;
         }
         result = finish(&request, status, sent.comm);
+        layer->requests.completions.count();
         const int of_send = finish(&sending.request, MPI_STATUS_IGNORE, sent.comm);
         return result == MPI_SUCCESS ? of_send : result;
     });
 }
 
 int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
-    return guarded(sent.comm, [&]() -> int {
+    return in_turn(sent.comm, [&]() -> int {
         const bool has_communicator = sent.comm != MPI_COMM_NULL;
         const int refused = !has_communicator    ? MPI_ERR_COMM
                             : request == nullptr ? MPI_ERR_ARG
@@ -248,10 +265,20 @@ std::optional<int> take_payload(void* buffer, MPI_Count count, MPI_Datatype type
     const MPI_Message handle = *message;
     const wire::Entry& entry = probed.entry;
     const Message received{buffer, count, type, entry.source, entry.tag, probed.comm};
-    const int result =
-        transfers::receive_probed(*layer, probed, received, message, request, status);
-    if (*message != handle) { layer->probed().erase(handle); } // else it was refused
-    return result;
+    // Another thread may get the same handle while this one waits.
+    auto kept = layer->probed().extract(found);
+    const auto keep_if_refused = [&] {
+        if (*message == handle) { layer->probed().insert(std::move(kept)); }
+    };
+    try {
+        const int result =
+            transfers::receive_probed(*layer, probed, received, message, request, status);
+        keep_if_refused();
+        return result;
+    } catch (...) {
+        keep_if_refused();
+        throw;
+    }
 }
 
 } // namespace
@@ -259,7 +286,7 @@ std::optional<int> take_payload(void* buffer, MPI_Count count, MPI_Datatype type
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
-    return guarded(MPI_COMM_NULL, [&]() -> int {
+    return in_turn(MPI_COMM_NULL, [&]() -> int {
         const auto result =
             take_payload(buffer, count, native(type), native(message), nullptr, native(status));
         if (result) { return *result; }
@@ -269,6 +296,7 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
         const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
                                                              native(message), told, &code);
         if (!probed) {
+            const Turn::Away away;
             code =
                 (mpi.*native_mrecv)(buffer, count, native(type), native(message), native(status));
         }
@@ -280,7 +308,7 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
-    return guarded(MPI_COMM_NULL, [&]() -> int {
+    return in_turn(MPI_COMM_NULL, [&]() -> int {
         if (request == nullptr) {
             return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
                                         native(request));
@@ -309,8 +337,9 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
 }
 
 int cancel(abi::MPI_Request* request) {
-    return guarded(MPI_COMM_NULL, [&]() -> int {
-        return completion::cancel({layer->requests, layer->progress}, native(request));
+    return in_turn(MPI_COMM_NULL, [&]() -> int {
+        return completion::cancel({layer->requests, layer->progress}, native(request),
+                                  transfers::cancel);
     });
 }
 

@@ -3,8 +3,10 @@
 #include "interpose/abi.hpp"
 #include "runtime/collectives/exchange_arguments.hpp"
 #include "runtime/mpi/hidden_errors.hpp"
+#include "runtime/point_to_point/own_requests.hpp"
 #include "runtime/point_to_point/persistent.hpp"
 #include "runtime/point_to_point/transfers.hpp"
+#include "runtime/progress/turn.hpp"
 #include "runtime/requests/completion.hpp"
 
 #include <exception>
@@ -43,6 +45,16 @@ template <class Work> int guarded(MPI_Comm comm, Work work) {
     return code;
 }
 
+/// The same, of what uses the message layer or the application's requests.
+template <class Work> int in_turn(MPI_Comm comm, Work work) {
+    return guarded(comm, [&] {
+        const Turn turn;
+        const int code = work();
+        if (layer != nullptr) { layer->thread_leaves(); }
+        return code;
+    });
+}
+
 /// Functions of MPI that send: the blocking ones with their nonblocking form.
 template <class Count>
 using SendFunction = int (*)(const void*, Count, MPI_Datatype, int, int, MPI_Comm);
@@ -60,15 +72,24 @@ template <class Count, SendFunction<Count> Mpi::*blocking, IsendFunction<Count> 
 int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
          abi::MPI_Comm comm) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
-    return guarded(message.comm, [&] {
+    return in_turn(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
+        const auto by_mpi = [&] {
+            return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
+        };
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        if (nonblocking == nullptr || is_over_at_once || !layer->progress.is_busy() ||
+        const bool may_wait_in_mpi = !layer->progress.is_busy();
+        if (nonblocking == nullptr || is_over_at_once || (may_wait_in_mpi && !Turn::are_taken()) ||
             transfers::refuses_send(*layer, message)) {
-            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
+            result = by_mpi();
             if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
             return result;
+        }
+        if (may_wait_in_mpi) { // other threads may look meanwhile
+            transfers::note_sent(*layer, message);
+            const Turn::Away away;
+            return by_mpi();
         }
         MPI_Request request = MPI_REQUEST_NULL;
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
@@ -82,7 +103,7 @@ template <class Count, IsendFunction<Count> Mpi::*nonblocking, Mode mode>
 int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
           abi::MPI_Comm comm, abi::MPI_Request* request) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
-    return guarded(message.comm, [&] {
+    return in_turn(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (request != nullptr &&
             transfers::send(*layer, message, mode, native(request), &result)) {
@@ -101,19 +122,27 @@ template <class Count, RecvFunction<Count> Mpi::*blocking, IrecvFunction<Count> 
 int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Status* status) {
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
-    return guarded(message.comm, [&] {
+    return in_turn(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::receive(*layer, message, nullptr, native(status), &result)) {
             return result;
         }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
+        const auto by_mpi = [&] {
+            return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+        };
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        if (is_over_at_once || !layer->progress.is_busy() ||
+        const bool may_wait_in_mpi = !layer->progress.is_busy();
+        if (is_over_at_once || (may_wait_in_mpi && !Turn::are_taken()) ||
             transfers::refuses_receive(*layer, message)) {
-            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+            result = by_mpi();
             if (is_refused(result)) { return result; }
             transfers::note_blocking_receive(*layer, message);
+        } else if (may_wait_in_mpi) { // other threads may look meanwhile
+            transfers::note_blocking_receive(*layer, message);
+            const Turn::Away away;
+            result = by_mpi();
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
@@ -131,7 +160,7 @@ template <class Count, IrecvFunction<Count> Mpi::*nonblocking>
 int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
           abi::MPI_Request* request) {
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
-    return guarded(message.comm, [&] {
+    return in_turn(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (request != nullptr &&
             transfers::receive(*layer, message, native(request), MPI_STATUS_IGNORE, &result)) {
@@ -151,7 +180,7 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
 template <class Count, class Buffer, auto make, Mode mode>
 int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Request* request) {
-    return guarded(native(comm), [&] {
+    return in_turn(native(comm), [&] {
         const int result =
             (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
         if (result != MPI_SUCCESS) { return result; }

@@ -18,6 +18,7 @@ enum class Verdict {
     not_worth_it,
     one_machine,
     shared_memory,
+    several_threads,
     no_memory,
     unknown_communicator,
     returned_slower,

@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/point_to_point/own_requests.hpp"
 #include "runtime/progress/activity.hpp"
 #include "runtime/progress/clock.hpp"
 
@@ -36,10 +37,17 @@ MessageLayer::MessageLayer(const World& world, Requests& requests, Progress& pro
     communicator.name = name_of_world;
     const MPI_Comm comm = communicator.inner().second_comm();
     if (comm != MPI_COMM_NULL) { payloads_ = std::make_shared<StraightMessages>(comm); }
+    // Later on Open MPI would wait for communicators that other threads are making.
+    if (world.threads_at_once) {
+        self();
+        trials();
+        other_trials_ = InnerCommunicator::create_private(MPI_COMM_SELF);
+    }
 }
 
 MessageLayer::~MessageLayer() {
     end_trials();
+    end_trials(); // the others
     if (self_ != MPI_COMM_NULL) { mpi.Comm_free(&self_); }
 }
 
@@ -57,6 +65,7 @@ void MessageLayer::close() {
     }
     engines_.clear();
     requests.free_kept();
+    transfers::free_ended();
 }
 
 MPI_Comm MessageLayer::self() {
@@ -71,6 +80,7 @@ MPI_Comm MessageLayer::trials() {
 
 void MessageLayer::end_trials() {
     if (trials_ != MPI_COMM_NULL) { mpi.Comm_free(&trials_); }
+    trials_ = std::exchange(other_trials_, MPI_COMM_NULL);
 }
 
 CommunicatorMessages* MessageLayer::find(MPI_Comm comm) {
@@ -118,6 +128,20 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
     Communicator::as_it_is(comm).name = name;
 }
 
+bool MessageLayer::has_several_threads() {
+    if (!has_several_threads_ && Turn::are_of_several_threads()) {
+        has_several_threads_ = true;
+        if (mailboxes_ != nullptr) { mailboxes_->send_at_once(); }
+        progress.before_blocking();
+    }
+    return has_several_threads_;
+}
+
+void MessageLayer::thread_leaves() {
+    transfers::free_ended();
+    if (has_several_threads() && progress.is_busy()) { progress.before_blocking(); }
+}
+
 void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
     if (std::find(engines_.begin(), engines_.end(), engine) != engines_.end()) { return; }
     engines_.push_back(engine);
@@ -127,6 +151,7 @@ void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
 }
 
 void MessageLayer::before_blocking() {
+    has_several_threads();
     for (const auto& engine : engines_) { engine->catch_up(); }
     for (const auto& engine : engines_) { engine->flush(); }
     for (const auto& [request, observer] : requests.observed()) { observer->waits(); }
@@ -154,6 +179,7 @@ void MessageLayer::wait_for_buffered() {
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
 
 void MessageLayer::advance() {
+    has_several_threads();
     requests.look_at_kept();
     for (const auto& engine : engines_) { engine->progress(); }
     // Those of freed communicators go when all that was under way has arrived.
@@ -163,6 +189,7 @@ void MessageLayer::advance() {
     });
     if (ended > 0) { count_engines(); }
     detached.advance();
+    transfers::free_ended();
 }
 
 void MessageLayer::count_engines() {

@@ -14,7 +14,7 @@
 namespace nodeaware {
 
 /// The point-to-point side of the library: the communicators whose messages are learned from, and
-/// the engines that move messages. One thread calls at a time.
+/// the engines that move messages. Called by who holds a Turn.
 class MessageLayer : public WorkSource {
   public:
     /// Collective over MPI_COMM_WORLD. `mailboxes`: nullptr, on all ranks: the system has refused
@@ -56,6 +56,11 @@ class MessageLayer : public WorkSource {
     /// the library does not know the size.
     void buffer_attached() { has_other_buffers_ = true; }
     bool has_other_buffers() const { return has_other_buffers_; }
+    /// Several threads call MPI: batches of one cannot be told from those of another. One may send
+    /// and then wait for another, of which MPI knows nothing, so no message waits any more.
+    bool has_several_threads();
+    /// This thread may wait for one that is in a function of MPI, and has asked the library before.
+    void thread_leaves();
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
@@ -94,6 +99,7 @@ class MessageLayer : public WorkSource {
     std::shared_ptr<Mailboxes> mailboxes_;
     std::shared_ptr<StraightMessages> payloads_; ///< nullptr: there is no communicator for them
     bool memory_is_shared_ = false;
+    bool has_several_threads_ = false;
     std::atomic<bool> has_other_buffers_{false};
     bool knows_names_ = true;
     MPI_Comm last_comm_ = MPI_COMM_NULL;
@@ -105,6 +111,7 @@ class MessageLayer : public WorkSource {
     std::map<MPI_Message, Probed> probed_;
     MPI_Comm self_ = MPI_COMM_NULL;
     MPI_Comm trials_ = MPI_COMM_NULL;
+    MPI_Comm other_trials_ = MPI_COMM_NULL; ///< of those that follow
 };
 
 /// While point-to-point calls are intercepted; else nullptr.

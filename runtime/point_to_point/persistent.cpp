@@ -1,6 +1,7 @@
 #include "runtime/point_to_point/persistent.hpp"
 
 #include "runtime/mpi/errors_return.hpp"
+#include "runtime/point_to_point/own_requests.hpp"
 #include "runtime/point_to_point/transfers.hpp"
 
 namespace nodeaware::persistent {

@@ -9,7 +9,7 @@ namespace nodeaware::p2p {
 // Where there is no room for what they tell, these are MPI's to refuse, before anything is taken.
 
 int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
-    return guarded(native(comm), [&]() -> int {
+    return in_turn(native(comm), [&]() -> int {
         if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
         bool is_ours = false;
         return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
@@ -17,7 +17,7 @@ int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* 
 }
 
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
-    return guarded(native(comm), [&]() -> int {
+    return in_turn(native(comm), [&]() -> int {
         int result = MPI_SUCCESS;
         layer->progress.wait_until([&] {
             int flag = hidden_errors::untold;
@@ -77,7 +77,7 @@ int take_if_there(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* me
 
 int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
             abi::MPI_Status* status) {
-    return guarded(native(comm), [&] {
+    return in_turn(native(comm), [&] {
         if (flag == nullptr || message == nullptr) {
             return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
         }
@@ -87,7 +87,7 @@ int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message
 
 int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
            abi::MPI_Status* status) {
-    return guarded(native(comm), [&]() -> int {
+    return in_turn(native(comm), [&]() -> int {
         if (source == MPI_PROC_NULL || message == nullptr) {
             return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
         }

@@ -5,6 +5,7 @@
 #include "runtime/mpi/errors_return.hpp"
 #include "runtime/mpi/hidden_errors.hpp"
 #include "runtime/point_to_point/buffered_memory.hpp"
+#include "runtime/point_to_point/own_requests.hpp"
 #include "runtime/progress/clock.hpp"
 
 #include <algorithm>
@@ -12,45 +13,6 @@
 namespace nodeaware::transfers {
 
 namespace {
-
-/// What a generalized request of a receive knows.
-struct ReceiveState {
-    std::shared_ptr<Receive> receive;
-    std::weak_ptr<BatchEngine> engine;
-};
-
-int query_receive(void* state, MPI_Status* status) {
-    const Receive& receive = *static_cast<ReceiveState*>(state)->receive;
-    receive.fill(status);
-    return MPI_SUCCESS; // see Requests::Failure
-}
-
-int free_receive(void* state) {
-    delete static_cast<ReceiveState*>(state);
-    return MPI_SUCCESS;
-}
-
-int cancel_receive(void* state, int complete) {
-    auto& [receive, weak] = *static_cast<ReceiveState*>(state);
-    if (receive->requests != nullptr) { receive->requests->own_was_cancelled = true; }
-    const auto engine = weak.lock();
-    if (complete != 0 || engine == nullptr) { return MPI_SUCCESS; }
-    try {
-        engine->receives().cancel(*receive);
-    } catch (const MpiError& error) { return error.code; } // not through MPI
-    return MPI_SUCCESS;
-}
-
-int query_send(void* /*state*/, MPI_Status* status) {
-    mpi.Status_set_elements_x(status, MPI_BYTE, 0);
-    mpi.Status_set_cancelled(status, 0);
-    status->MPI_SOURCE = MPI_ANY_SOURCE;
-    status->MPI_TAG = MPI_ANY_TAG;
-    return MPI_SUCCESS;
-}
-
-int free_send(void* /*state*/) { return MPI_SUCCESS; }
-int cancel_send(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; } // it has left
 
 bool is_rank(const BatchEngine& engine, int peer) { return peer >= 0 && peer < engine.size(); }
 
@@ -94,35 +56,6 @@ bool wait_for_credit(MessageLayer& layer, BatchEngine& engine, const Message& me
 }
 
 } // namespace
-
-/// MPI uses handles again: what one of them stood for before is forgotten.
-void note_made(MPI_Request request) {
-    if (p2p::layer != nullptr) { p2p::layer->requests.named.forget(request); }
-}
-
-MPI_Request make_completed_request() {
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, &request);
-    MPI_CALL(Grequest_complete, request);
-    note_made(request);
-    return request;
-}
-
-MPI_Request make_completed_request(const MPI_Status& status) {
-    auto receive = std::make_shared<Receive>();
-    MPI_Count count = 0;
-    MPI_CALL(Get_elements_x, &status, MPI_BYTE, &count);
-    receive->actual_source = status.MPI_SOURCE;
-    receive->actual_tag = status.MPI_TAG;
-    receive->bytes = static_cast<uint64_t>(std::max<MPI_Count>(count, 0));
-    MPI_Request request = MPI_REQUEST_NULL;
-    auto state = std::make_unique<ReceiveState>(ReceiveState{receive, {}});
-    MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), &request);
-    static_cast<void>(state.release());
-    MPI_CALL(Grequest_complete, request);
-    note_made(request);
-    return request;
-}
 
 bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* request,
           int* result) {
@@ -172,8 +105,7 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
         *request = make_completed_request();
         return true;
     }
-    MPI_CALL(Grequest_start, query_send, free_send, cancel_send, nullptr, request);
-    note_made(*request);
+    *request = make_send_request();
     // Nobody but the engine keeps it.
     pending->then = [&layer, handle = *request, comm = message.comm, sent = pending.get()] {
         if (sent->error != MPI_SUCCESS) { layer.requests.add_failure(handle, {comm, sent->error}); }
@@ -192,16 +124,6 @@ std::shared_ptr<Receive> make_receive(MessageLayer& layer, const Message& messag
     made->comm = message.comm;
     made->requests = &layer.requests;
     return made;
-}
-
-void make_request(const std::shared_ptr<Receive>& receive,
-                  const std::shared_ptr<BatchEngine>& engine, MPI_Request* request) {
-    auto state = std::make_unique<ReceiveState>(ReceiveState{receive, engine});
-    MPI_CALL(Grequest_start, query_receive, free_receive, cancel_receive, state.get(), request);
-    static_cast<void>(state.release());
-    receive->request = *request;
-    note_made(*request);
-    receive->requests->receive_begun(*request);
 }
 
 bool has_wildcards(const Message& message) {
@@ -241,7 +163,7 @@ bool receive(MessageLayer& layer, const Message& message, MPI_Request* request, 
         posted->kept_type = keep_datatype(message.type);
         posted->memory.type = posted->kept_type;
     }
-    make_request(posted, engine, request);
+    *request = make_receive_request(posted, engine);
     engine->receive(posted);
     return true;
 }
@@ -275,7 +197,7 @@ int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, cons
                           &receive->payload);
     }();
     if (code != MPI_SUCCESS) { return raise({probed.comm, code}, false); }
-    if (request != nullptr) { make_request(receive, probed.engine, request); }
+    if (request != nullptr) { *request = make_receive_request(receive, probed.engine); }
     probed.engine->receives().receive_extracted(receive);
     return request == nullptr ? wait_for(layer, *receive, status) : MPI_SUCCESS;
 }

@@ -47,11 +47,4 @@ std::optional<int> receive_cut(MessageLayer& layer, uint64_t bytes, Message mess
 int receive_probed(MessageLayer& layer, const MessageLayer::Probed& probed, const Message& message,
                    MPI_Message* handle, MPI_Request* request, MPI_Status* status);
 
-/// A request that is none of MPI's receives has been made.
-void note_made(MPI_Request request);
-/// A request of a send that is complete, and of a receive that is complete with that status. Throw
-/// MpiError.
-MPI_Request make_completed_request();
-MPI_Request make_completed_request(const MPI_Status& status);
-
 } // namespace nodeaware::transfers

@@ -11,6 +11,7 @@ namespace nodeaware {
 void Progress::remove(WorkSource& source) { std::erase(sources_, &source); }
 
 bool Progress::is_busy() const {
+    const Turn turn;
     return has_failed_.load(std::memory_order_relaxed) ||
            std::any_of(sources_.begin(), sources_.end(),
                        [](const WorkSource* source) { return source->is_busy(); });
@@ -34,6 +35,7 @@ void Progress::tell_of_failure() {
 }
 
 void Progress::advance_inside() noexcept {
+    const Turn turn;
     for (WorkSource* source : sources_) {
         try {
             if (source->is_busy()) { source->advance(); }
@@ -42,6 +44,7 @@ void Progress::advance_inside() noexcept {
 }
 
 void Progress::advance() {
+    const Turn turn;
     tell_of_failure();
     for (WorkSource* source : sources_) {
         if (source->is_busy()) { source->advance(); }
@@ -60,6 +63,7 @@ void Progress::advance_in_passing() {
 
 /// Others wait for what each of them lets go.
 void Progress::before_blocking() {
+    const Turn turn;
     std::exception_ptr failed;
     for (WorkSource* source : sources_) {
         try {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/progress/backoff.hpp"
+#include "runtime/progress/turn.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -37,7 +38,8 @@ class WorkSource {
 };
 
 /// The progress core: whoever waits in the library waits here, so that all of it goes on meanwhile.
-/// Sources are added and removed while one thread at a time calls MPI.
+/// Sources are added and removed while one thread at a time calls MPI; they are called by one
+/// thread at a time, which holds a Turn, and gives it up while it rests.
 class Progress {
   public:
     /// More ranks than cores: waiting must leave the core to others at once.
@@ -62,6 +64,7 @@ class Progress {
     /// Waiter, which also notices crowded cores.
     /// `is_for_send`: more sends may follow at once.
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
+        const Turn turn;
         if (is_for_send) {
             advance_in_passing();
             if (ready()) { return; }
@@ -77,13 +80,15 @@ class Progress {
         }
     }
 
-    /// While one lives, this rank waits.
+    /// While one lives, this rank waits, if other threads of it do not all the same.
     class Waiting {
       public:
         explicit Waiting(Progress& progress) : progress_(progress) {
+            ++progress_.waiting_;
             for (WorkSource* source : progress_.sources_) { source->set_waiting(true); }
         }
         ~Waiting() {
+            if (--progress_.waiting_ > 0 && Turn::are_taken()) { return; }
             for (WorkSource* source : progress_.sources_) { source->set_waiting(false); }
         }
         Waiting(const Waiting&) = delete;
@@ -95,11 +100,15 @@ class Progress {
 
     /// After each test of requests, for a program that tests again and again waits, too.
     void has_looked(bool in_vain) {
+        const Turn turn;
         for (WorkSource* source : sources_) { source->has_looked(in_vain); }
     }
 
-    /// After the `round`-th look in vain.
-    void rest(uint32_t round) const { backoff::pause(round, oversubscribed_); }
+    /// After the `round`-th look in vain. Threads that wait look in turn.
+    void rest(uint32_t round) const {
+        const Turn::Away away;
+        backoff::pause(round, oversubscribed_ || Turn::is_wanted());
+    }
 
   private:
     /// A first look, from whose beginning on this rank waits: it may take long until that returns,
@@ -114,6 +123,7 @@ class Progress {
     void tell_of_failure();
 
     std::vector<WorkSource*> sources_;
+    std::atomic<int> waiting_ = 0; ///< Waiting that live
     bool oversubscribed_ = false;
     std::mutex failed_mutex_;
     std::exception_ptr failed_;

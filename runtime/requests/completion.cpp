@@ -13,6 +13,10 @@ namespace nodeaware::completion {
 
 namespace {
 
+/// Who waits must not do so in MPI: there is work, or other threads might get the handle of what
+/// MPI has completed before this one has told observers of it.
+bool has_to_look(Context context) { return context.progress.is_busy() || Turn::are_taken(); }
+
 /// Request_get_status without the handler of MPICH, which is called when the request is completed.
 bool is_complete(MPI_Request request) {
     int flag = 0;
@@ -72,7 +76,7 @@ int test(Context context, MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int wait(Context context, MPI_Request* request, MPI_Status* status) {
-    if (request != nullptr && context.progress.is_busy()) {
+    if (request != nullptr && has_to_look(context)) {
         Looks looks(context.requests);
         std::optional<int> told;
         context.progress.wait_until([&] {
@@ -185,7 +189,7 @@ class CompletedBefore {
 
 int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statuses) {
     CompletedBefore before(context.requests, requests);
-    if (requests != nullptr && context.progress.is_busy()) {
+    if (requests != nullptr && has_to_look(context)) {
         int next = 0;
         Looks looks(context.requests);
         // Not MPI_Testall, with which MPICH 4.0 fails where its own persistent collectives are.
@@ -239,7 +243,7 @@ bool has_complete_persistent(Context context, std::span<const MPI_Request> reque
 } // namespace
 
 int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
-    if (!context.progress.is_busy()) { return wait_any(context, count, requests, index, status); }
+    if (!has_to_look(context)) { return wait_any(context, count, requests, index, status); }
     const size_t given = requests == nullptr ? 0 : static_cast<size_t>(std::max(count, 0));
     int code = MPI_SUCCESS;
     context.progress.wait_until([&] {
@@ -263,7 +267,7 @@ int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_S
 int waitsome(Context context, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses) {
     const bool is_refused = count < 0 || done == nullptr || indices == nullptr;
-    if (is_refused || !context.progress.is_busy()) {
+    if (is_refused || !has_to_look(context)) {
         Call call(context, count, requests, statuses, count);
         const int code = mpi.Waitsome(count, call.data(), done, indices, call.statuses());
         context.requests.completions.count();
@@ -377,13 +381,13 @@ int get_status_some(Context context, int count, const MPI_Request* requests, int
     return call.tell(code, code == MPI_SUCCESS ? *done : 0, indices, statuses);
 }
 
-int cancel(Context context, MPI_Request* request) {
+int cancel(Context context, MPI_Request* request, int (*cancel_one)(MPI_Request*)) {
     if (request == nullptr) { return mpi.Cancel(request); }
     MPI_Request seen = context.requests.seen_by_mpi(*request);
-    if (seen != *request) { return mpi.Cancel(&seen); }
+    if (seen != *request) { return cancel_one(&seen); }
     if (!context.requests.may_cancel(seen)) { return MPI_SUCCESS; }
     context.requests.own_was_cancelled = false;
-    const int code = mpi.Cancel(request);
+    const int code = cancel_one(request);
     if (code == MPI_SUCCESS && !context.requests.own_was_cancelled) {
         context.requests.cancelled(seen);
     }

@@ -32,6 +32,7 @@ int get_status_any(Context context, int count, const MPI_Request* requests, int*
                    MPI_Status* status);
 int get_status_some(Context context, int count, const MPI_Request* requests, int* done,
                     int* indices, MPI_Status* statuses);
-int cancel(Context context, MPI_Request* request);
+/// `cancel_one` is MPI_Cancel.
+int cancel(Context context, MPI_Request* request, int (*cancel_one)(MPI_Request*));
 
 } // namespace nodeaware::completion

@@ -91,8 +91,8 @@ class CompletionCalls {
     double last_seconds_ = 0;
 };
 
-/// What the library knows of the application's requests beyond what MPI knows. Used by one thread
-/// at a time, but for failures: those may come from several.
+/// What the library knows of the application's requests beyond what MPI knows. Used by who holds a
+/// Turn, but for failures: those may come from several threads.
 class Requests {
   public:
     Requests() = default;

@@ -26,8 +26,10 @@ inline bool is_open_mpi() {
 
 class Harness {
   public:
+    /// TEST_THREAD_MULTIPLE in the environment: that level, whatever the program needs.
     Harness(int* argc, char*** argv, int thread_level = MPI_THREAD_SINGLE) {
         int provided = 0;
+        if (std::getenv("TEST_THREAD_MULTIPLE") != nullptr) { thread_level = MPI_THREAD_MULTIPLE; }
         MPI_Init_thread(argc, argv, thread_level, &provided);
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         PMPI_Comm_size(MPI_COMM_WORLD, &size_);

@@ -5,7 +5,7 @@ add_executable(unit_tests
   incoming_cells_test.cpp rings_test.cpp early_messages_test.cpp proposals_test.cpp cut_containers_test.cpp address_space_test.cpp
   contributions_test.cpp node_arena_test.cpp tags_test.cpp strategy_test.cpp piece_layout_test.cpp graph_edges_test.cpp sparse_block_test.cpp sparse_choice_test.cpp relay_test.cpp split_test.cpp published_split.cpp random_case.cpp forecast_test.cpp device_forecast_test.cpp device_copies_test.cpp
   list_copy_test.cpp learner_test.cpp gathering_feedback_test.cpp options_test.cpp launcher_test.cpp launch_test.cpp
-  progress_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/progress.cpp
+  progress_test.cpp turn_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/progress.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/turn.cpp
   waiting_test.cpp ${PROJECT_SOURCE_DIR}/runtime/progress/crowding.cpp
   documentation_test.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/documentation.cpp
   ${PROJECT_SOURCE_DIR}/tools/nodeaware/launch.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/launchers.cpp ${PROJECT_SOURCE_DIR}/tools/nodeaware/elf.cpp
