@@ -151,6 +151,7 @@ class BatchEngine final : public Mailboxes::Addressee {
     void left(bool is_late) override;
     /// The communicator is gone for the application.
     void communicator_freed();
+    bool has_owner() const { return owner_ != nullptr; } ///< until then
 
     /// Nothing is under way on this rank.
     bool is_idle() const;

@@ -81,7 +81,9 @@ bool send(MessageLayer& layer, const Message& message, Mode mode, MPI_Request* r
     const bool is_to_wait =
         is_blocking && !is_buffered && !engine->may_send(memory.bytes, message.peer, message.tag);
     if (is_to_wait && !wait_for_credit(layer, *engine, message, memory.bytes)) { return false; }
-    communicator->note_send(message.peer, message.tag, memory.bytes);
+    if (engine->has_owner()) { // no other thread has freed it meanwhile
+        communicator->note_send(message.peer, message.tag, memory.bytes);
+    }
     const uint32_t number = engine->next_number(message.peer, message.tag);
     auto pending =
         engine->send(memory, message.peer, message.tag, mode, is_blocking && !is_buffered);
@@ -274,12 +276,10 @@ void note_blocking_receive(MessageLayer& layer, const Message& message) {
 }
 
 void note_received(MessageLayer& layer, const Message& message, const MPI_Status& status) {
-    CommunicatorMessages* const communicator = find(layer, message.comm);
     layer.requests.completions.count();
-    if (communicator == nullptr || message.peer == MPI_PROC_NULL || !has_wildcards(message)) {
-        return;
-    }
-    communicator->received(status);
+    if (message.peer == MPI_PROC_NULL || !has_wildcards(message)) { return; }
+    CommunicatorMessages* const communicator = find(layer, message.comm);
+    if (communicator != nullptr) { communicator->received(status); }
 }
 
 int probe(MessageLayer& layer, int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status,
