@@ -135,13 +135,13 @@ struct Core {
     void (*before_blocking)();
     /// How many such functions this process is in: the application's callbacks may run there.
     std::atomic<int>* blocking_calls;
-    /// Calls a function, and returns what it has thrown, or nullptr: the application's exceptions
-    /// are not to meet the library's own, nor to pass through it half done. If the thread ends
-    /// there, it is no more in so many `blocking` functions.
     /// Functions of the application begin inside MPI, and have ended: other threads may go on
     /// meanwhile. What the first returns the second is to get.
     uint32_t (*application_begins)();
     void (*application_ends)(uint32_t turns);
+    /// Calls a function, and returns what it has thrown, or nullptr: the application's exceptions
+    /// are not to meet the library's own, nor to pass through it half done. If the thread ends
+    /// there, it is no more in so many `blocking` functions.
     void* (*call_and_keep)(void (*function)(void*), void* argument, int blocking);
     /// Throws it.
     void (*throw_kept)(void* kept);

@@ -141,7 +141,9 @@ void CommunicatorMessages::received_unknown() {
 }
 
 bool CommunicatorMessages::knows_receives(bool for_synchronous) const {
-    return !is_ineligible_ && pending_ == 0 && !(for_synchronous && has_waiting_wildcard_);
+    const bool is_of_one_thread = is_asked_for() || !layer_.has_several_threads();
+    return is_of_one_thread && !is_ineligible_ && pending_ == 0 &&
+           !(for_synchronous && has_waiting_wildcard_);
 }
 
 void CommunicatorMessages::is_active() { layer_.activate(engine_); }

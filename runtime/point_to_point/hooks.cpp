@@ -120,27 +120,19 @@ int finish(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
     return failure->code;
 }
 
-/// `is_of_interest`: the communicator is.
 template <class NativeCall>
-int both_by_mpi(const Message& sent, const Message& received, bool is_of_interest,
-                MPI_Status* status, NativeCall native_call) {
+int both_by_mpi(const Message& sent, const Message& received, MPI_Status* status,
+                NativeCall native_call) {
     layer->progress.before_blocking();
     MPI_Status own;
     MPI_Status* const told = status == MPI_STATUS_IGNORE ? &own : status;
-    const auto note_both = [&] {
-        transfers::note_sent(*layer, sent);
-        transfers::note_blocking_receive(*layer, received);
-    };
-    // Other threads may look meanwhile.
-    const bool is_noted =
-        is_of_interest && Turn::are_taken() && check_both(sent, received) == MPI_SUCCESS;
-    if (is_noted) { note_both(); }
     const int result = [&] {
         const Turn::Away away;
         return native_call(told);
     }();
-    if (!is_noted && is_refused(result)) { return result; }
-    if (!is_noted) { note_both(); }
+    if (is_refused(result)) { return result; }
+    transfers::note_sent(*layer, sent);
+    transfers::note_blocking_receive(*layer, received);
     transfers::note_received(*layer, received, *told);
     return result;
 }
@@ -153,9 +145,11 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
     return in_turn(sent.comm, [&]() -> int {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator != nullptr) { communicator->post(); } // handovers may begin here
-        if (communicator == nullptr || !communicator->concerns_engine(sent.peer, received.peer) ||
-            check_both(sent, received) != MPI_SUCCESS) {
-            return both_by_mpi(sent, received, communicator != nullptr, status, native_call);
+        const bool is_for_mpi =
+            communicator == nullptr ||
+            (!Turn::are_taken() && !communicator->concerns_engine(sent.peer, received.peer));
+        if (is_for_mpi || check_both(sent, received) != MPI_SUCCESS) {
+            return both_by_mpi(sent, received, status, native_call);
         }
         const bool sends = sent.peer != MPI_PROC_NULL;
         Sending sending;

@@ -75,27 +75,18 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
     return in_turn(message.comm, [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
-        const auto by_mpi = [&] {
-            return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
-        };
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        const bool may_wait_in_mpi = !layer->progress.is_busy();
-        if (nonblocking == nullptr || is_over_at_once || (may_wait_in_mpi && !Turn::are_taken()) ||
+        if (nonblocking == nullptr || is_over_at_once || layer->may_call_blocking() ||
             transfers::refuses_send(*layer, message)) {
-            result = by_mpi();
+            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
             if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
             return result;
-        }
-        if (may_wait_in_mpi) { // other threads may look meanwhile
-            transfers::note_sent(*layer, message);
-            const Turn::Away away;
-            return by_mpi();
         }
         MPI_Request request = MPI_REQUEST_NULL;
         result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
         if (result != MPI_SUCCESS) { return result; }
         transfers::note_sent(*layer, message);
-        return transfers::wait_native(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
+        return transfers::wait_unnoted(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
     });
 }
 
@@ -129,27 +120,19 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         }
         MPI_Status own;
         MPI_Status* const told = native(status) == MPI_STATUS_IGNORE ? &own : native(status);
-        const auto by_mpi = [&] {
-            return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
-        };
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
-        const bool may_wait_in_mpi = !layer->progress.is_busy();
-        if (is_over_at_once || (may_wait_in_mpi && !Turn::are_taken()) ||
+        if (is_over_at_once || layer->may_call_blocking() ||
             transfers::refuses_receive(*layer, message)) {
-            result = by_mpi();
+            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
             if (is_refused(result)) { return result; }
             transfers::note_blocking_receive(*layer, message);
-        } else if (may_wait_in_mpi) { // other threads may look meanwhile
-            transfers::note_blocking_receive(*layer, message);
-            const Turn::Away away;
-            result = by_mpi();
         } else {
             MPI_Request request = MPI_REQUEST_NULL;
             result =
                 (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm, &request);
             if (result != MPI_SUCCESS) { return result; }
             transfers::note_blocking_receive(*layer, message);
-            result = transfers::wait_native(*layer, &request, told, message.comm);
+            result = transfers::wait_unnoted(*layer, &request, told, message.comm);
         }
         transfers::note_received(*layer, message, *told);
         return result;

@@ -139,7 +139,7 @@ bool MessageLayer::has_several_threads() {
 
 void MessageLayer::thread_leaves() {
     transfers::free_ended();
-    if (has_several_threads() && progress.is_busy()) { progress.before_blocking(); }
+    if (has_several_threads() && progress.is_busy()) { progress.before_blocking_later(); }
 }
 
 void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {

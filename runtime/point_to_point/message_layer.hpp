@@ -59,6 +59,9 @@ class MessageLayer : public WorkSource {
     /// Several threads call MPI: batches of one cannot be told from those of another. One may send
     /// and then wait for another, of which MPI knows nothing, so no message waits any more.
     bool has_several_threads();
+    /// Nothing is under way, so a blocking function of MPI may do a call, which is quicker: what it
+    /// does is noted before another thread can look.
+    bool may_call_blocking() const { return !progress.is_busy() && !Turn::are_taken(); }
     /// This thread may wait for one that is in a function of MPI, and has asked the library before.
     void thread_leaves();
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {

@@ -227,8 +227,19 @@ bool refuses_send(MessageLayer& layer, const Message& message) {
 
 bool refuses_receive(MessageLayer& layer, const Message& message) {
     if (message.comm == MPI_COMM_NULL) { return true; }
-    return check_receive(message, is_known_rank(layer, message)) != MPI_SUCCESS;
+    const bool is_well = message.peer == MPI_ANY_SOURCE && find(layer, message.comm) != nullptr;
+    return check_receive(message, is_well || is_known_rank(layer, message)) != MPI_SUCCESS;
 }
+
+namespace {
+
+/// Open MPI has called the handler.
+int raise_native(int code, MPI_Comm comm) {
+    if (code != MPI_SUCCESS && !is_open_mpi()) { mpi.Comm_call_errhandler(comm, code); }
+    return code;
+}
+
+} // namespace
 
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                 bool is_for_send) {
@@ -240,9 +251,20 @@ int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, M
         return code != MPI_SUCCESS || flag != 0;
     };
     layer.wait_until(is_over, is_for_send);
-    // Open MPI has called the handler.
-    if (code != MPI_SUCCESS && !is_open_mpi()) { mpi.Comm_call_errhandler(comm, code); }
-    return code;
+    return raise_native(code, comm);
+}
+
+int wait_unnoted(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
+                 bool is_for_send) {
+    if (layer.progress.is_busy() || layer.has_several_threads()) {
+        return wait_native(layer, request, status, comm, is_for_send);
+    }
+    const int code = [&] {
+        const CompletionErrorsReturn errors_return;
+        const Turn::Away away; // there may be others from now on
+        return mpi.Wait(request, status);
+    }();
+    return raise_native(code, comm);
 }
 
 void note_sent(MessageLayer& layer, const Message& message) {

@@ -26,6 +26,10 @@ bool refuses_receive(MessageLayer& layer, const Message& message);
 /// blocking call.
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                 bool is_for_send = false);
+/// The same for one that the library has not noted by its handle, which may be used again while
+/// this waits in MPI.
+int wait_unnoted(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
+                 bool is_for_send = false);
 
 // What MPI has done or begun, to learn from: before anything else of the library can happen.
 void note_sent(MessageLayer& layer, const Message& message);

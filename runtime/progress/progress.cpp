@@ -73,4 +73,10 @@ void Progress::before_blocking() {
     if (failed) { std::rethrow_exception(failed); }
 }
 
+void Progress::before_blocking_later() noexcept {
+    try {
+        before_blocking();
+    } catch (...) { keep(std::current_exception()); }
+}
+
 } // namespace nodeaware

@@ -59,6 +59,8 @@ class Progress {
     /// tell what has come.
     void advance_in_passing();
     void before_blocking();
+    /// The next advance() tells what has failed.
+    void before_blocking_later() noexcept;
 
     /// Calls advance() and `ready` until that is true. Whoever can wait for a bell as well uses a
     /// Waiter, which also notices crowded cores.

@@ -1,8 +1,9 @@
-// message_threads_test exchange ROUNDS | waiting
+// message_threads_test exchange ROUNDS | waiting | pool ROUNDS
 //
 // Threads of each rank that send and receive at the same time, each with a communicator of its own
 // and all with one that they share, while another thread makes collective calls. And threads that
-// wait for what comes only once another thread of their rank has sent something.
+// wait for what comes only once another thread of their rank has sent something. And threads that
+// share what comes from one rank with one tag, while that begins to be moved by the library.
 
 #include "tests/mpi/harness.hpp"
 #include "tests/mpi/message_threads.hpp"
@@ -275,6 +276,43 @@ std::vector<Waiting> Pairs::all() {
     };
 }
 
+/// The first half of the ranks sends, two threads for each sender of the others receive.
+void share(Harness& harness, int rounds) {
+    constexpr int each = 10; ///< messages of a sender that a thread receives
+    const int half = harness.size() / 2;
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (harness.rank() < half) {
+            for (int i = 0; i < 2 * each; ++i) {
+                std::vector<MPI_Request> requests;
+                for (int peer = half; peer < harness.size(); ++peer) {
+                    MPI_Isend(&i, 1, MPI_INT, peer, 1, comm, &requests.emplace_back());
+                }
+                MPI_Waitall(static_cast<int>(requests.size()), requests.data(),
+                            MPI_STATUSES_IGNORE);
+                usleep(200);
+            }
+        } else {
+            std::atomic<int> sum = 0;
+            std::vector<std::thread> running;
+            for (int i = 0; i < 2 * half; ++i) {
+                running.emplace_back([&, source = i / 2] {
+                    for (int k = 0; k < each; ++k) {
+                        int got = 0;
+                        MPI_Recv(&got, 1, MPI_INT, source, 1, comm, MPI_STATUS_IGNORE);
+                        sum += got;
+                    }
+                });
+            }
+            for (std::thread& thread : running) { thread.join(); }
+            harness.expect(sum == half * each * (2 * each - 1), "a message twice, or none");
+        }
+        MPI_Comm_free(&comm);
+    }
+    harness.expect(collective_calls(MPI_COMM_WORLD, 3) == 0, "collective calls at the end");
+}
+
 } // namespace
 
 } // namespace nodeaware::test
@@ -285,10 +323,12 @@ int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "exchange" && argc > 2) {
         exchange(harness, std::atoi(argv[2]));
+    } else if (what == "pool" && argc > 2) {
+        share(harness, std::atoi(argv[2]));
     } else if (what == "waiting") {
         Pairs(harness).run();
     } else {
-        harness.expect(false, "message_threads_test exchange ROUNDS | waiting");
+        harness.expect(false, "message_threads_test exchange ROUNDS | waiting | pool ROUNDS");
     }
     return harness.finish();
 }
