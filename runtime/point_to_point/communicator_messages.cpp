@@ -56,7 +56,7 @@ double CommunicatorMessages::patience() const {
 
 void CommunicatorMessages::post() {
     if (engine_ == nullptr) { return; }
-    layer_.has_several_threads();
+    layer_.note_threads();
     CompletionCalls& completions = layer_.requests.completions;
     if (seen_completions_ != completions.number()) {
         seen_completions_ = completions.number();
@@ -141,7 +141,7 @@ void CommunicatorMessages::received_unknown() {
 }
 
 bool CommunicatorMessages::knows_receives(bool for_synchronous) const {
-    const bool is_of_one_thread = is_asked_for() || !layer_.has_several_threads();
+    const bool is_of_one_thread = is_asked_for() || !MessageLayer::has_several_threads();
     return is_of_one_thread && !is_ineligible_ && pending_ == 0 &&
            !(for_synchronous && has_waiting_wildcard_);
 }
@@ -194,7 +194,7 @@ void CommunicatorMessages::begin_batch() {
     const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
     if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
     if (times >= 2 && is_worth_it_) { propose(*last); }
-    if (layer_.has_several_threads() && !is_asked_for() && !wants_back_ &&
+    if (MessageLayer::has_several_threads() && !is_asked_for() && !wants_back_ &&
         engine_->outgoing_connections() > 0) {
         ask_back(Verdict::several_threads);
     }
@@ -273,7 +273,7 @@ CommunicatorMessages::obstacle(const batches::Batch& batch) {
     if (wants_back_ || awaits_comparison_) { return verdict_; }
     if (batches_ < slower_until_) { return Verdict::returned_slower; }
     if (layer_.memory_is_shared()) { return Verdict::shared_memory; }
-    if (layer_.has_several_threads()) { return Verdict::several_threads; }
+    if (MessageLayer::has_several_threads()) { return Verdict::several_threads; }
     if (policy_.was_faster()) { return std::nullopt; } // whatever is thought
     if (!is_sent_together()) { return Verdict::few_together; }
     const batches::Forecast thought = layer_.mailboxes()->forecast();

@@ -128,13 +128,11 @@ void MessageLayer::created(MPI_Comm parent, MPI_Comm comm) {
     Communicator::as_it_is(comm).name = name;
 }
 
-bool MessageLayer::has_several_threads() {
-    if (!has_several_threads_ && Turn::are_of_several_threads()) {
-        has_several_threads_ = true;
-        if (mailboxes_ != nullptr) { mailboxes_->send_at_once(); }
-        progress.before_blocking();
-    }
-    return has_several_threads_;
+void MessageLayer::note_threads() {
+    if (!is_of_one_thread_ || !has_several_threads()) { return; }
+    is_of_one_thread_ = false;
+    if (mailboxes_ != nullptr) { mailboxes_->send_at_once(); }
+    progress.before_blocking();
 }
 
 void MessageLayer::thread_leaves() {
@@ -151,7 +149,7 @@ void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {
 }
 
 void MessageLayer::before_blocking() {
-    has_several_threads();
+    note_threads();
     for (const auto& engine : engines_) { engine->catch_up(); }
     for (const auto& engine : engines_) { engine->flush(); }
     for (const auto& [request, observer] : requests.observed()) { observer->waits(); }
@@ -179,7 +177,7 @@ void MessageLayer::wait_for_buffered() {
 bool MessageLayer::is_busy() const { return !engines_.empty() || !detached.empty(); }
 
 void MessageLayer::advance() {
-    has_several_threads();
+    note_threads();
     requests.look_at_kept();
     for (const auto& engine : engines_) { engine->progress(); }
     // Those of freed communicators go when all that was under way has arrived.

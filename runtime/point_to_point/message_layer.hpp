@@ -56,9 +56,11 @@ class MessageLayer : public WorkSource {
     /// the library does not know the size.
     void buffer_attached() { has_other_buffers_ = true; }
     bool has_other_buffers() const { return has_other_buffers_; }
-    /// Several threads call MPI: batches of one cannot be told from those of another. One may send
-    /// and then wait for another, of which MPI knows nothing, so no message waits any more.
-    bool has_several_threads();
+    /// Several threads call MPI: batches of one cannot be told from those of another.
+    static bool has_several_threads() { return Turn::are_of_several_threads(); }
+    /// Before anything may wait in the library: one of several threads may wait for another, of
+    /// which MPI knows nothing, so no message waits for others any more.
+    void note_threads();
     /// Nothing is under way, so a blocking function of MPI may do a call, which is quicker: what it
     /// does is noted before another thread can look.
     bool may_call_blocking() const { return !progress.is_busy() && !Turn::are_taken(); }
@@ -102,7 +104,7 @@ class MessageLayer : public WorkSource {
     std::shared_ptr<Mailboxes> mailboxes_;
     std::shared_ptr<StraightMessages> payloads_; ///< nullptr: there is no communicator for them
     bool memory_is_shared_ = false;
-    bool has_several_threads_ = false;
+    bool is_of_one_thread_ = true; ///< as far as is noted
     std::atomic<bool> has_other_buffers_{false};
     bool knows_names_ = true;
     MPI_Comm last_comm_ = MPI_COMM_NULL;

@@ -256,7 +256,7 @@ int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, M
 
 int wait_unnoted(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                  bool is_for_send) {
-    if (layer.progress.is_busy() || layer.has_several_threads()) {
+    if (layer.progress.is_busy() || MessageLayer::has_several_threads()) {
         return wait_native(layer, request, status, comm, is_for_send);
     }
     const int code = [&] {
