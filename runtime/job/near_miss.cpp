@@ -26,7 +26,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string> near_miss(std::string_view word,
                                      const std::vector<std::string>& candidates) {
     std::optional<std::string> best;
-    size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+    size_t least = std::min(word.size(), std::max<size_t>(1, word.size() / 3) + 1);
     for (const std::string& candidate : candidates) {
         const size_t distance = edit_distance(word, candidate);
         if (distance < least) {

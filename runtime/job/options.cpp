@@ -67,7 +67,7 @@ class Reader {
                                                                           source};
         } catch (const BadValue& error) {
             complain(place + std::string(prefix) + std::string(name) + "='" + std::string(value) +
-                     "' is ignored: " + error.what());
+                     "' is wrong: " + error.what());
         }
     }
 

@@ -51,7 +51,7 @@ std::string read_and_broadcast(int rank) {
     MPI_CALL(Bcast, &size, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (rank == 0 && !complaint.empty()) {
         if (strict) { throw BadSettings(complaint); }
-        write_log(LogLevel::warn, complaint);
+        write_log(LogLevel::warn, complaint + " (ignored)");
     }
     if (size == 0) { throw BadSettings("rank 0 does not accept the settings"); }
     text.resize(static_cast<size_t>(size));

@@ -36,8 +36,12 @@ ErrorsReturn::ErrorsReturn(MPI_Comm comm) : comm_(comm) {
     MPI_CALL(Comm_get_errhandler, comm, &first.handler);
     first.users = 1;
     first.has_set_one = is_to_set_one(comm, first.handler);
-    if (first.has_set_one) { MPI_CALL(Comm_set_errhandler, comm, MPI_ERRORS_RETURN); }
-    returning.emplace(comm, first);
+    const auto added = returning.emplace(comm, first).first; // counted before anything changes
+    const int code = first.has_set_one ? mpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN) : 0;
+    if (code == MPI_SUCCESS) { return; }
+    returning.erase(added);
+    mpi.Errhandler_free(&first.handler);
+    throw MpiError(code, "MPI_Comm_set_errhandler");
 }
 
 ErrorsReturn::~ErrorsReturn() {

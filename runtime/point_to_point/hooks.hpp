@@ -47,11 +47,15 @@ template <class Work> int guarded(MPI_Comm comm, Work work) {
 
 /// The same, of what uses the message layer or the application's requests.
 template <class Work> int in_turn(MPI_Comm comm, Work work) {
+    struct Leaving {
+        ~Leaving() {
+            if (layer != nullptr) { layer->thread_leaves(); }
+        }
+    };
     return guarded(comm, [&] {
         const Turn turn;
-        const int code = work();
-        if (layer != nullptr) { layer->thread_leaves(); }
-        return code;
+        const Leaving leaving; // however the work ends
+        return work();
     });
 }
 

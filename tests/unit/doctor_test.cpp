@@ -292,6 +292,9 @@ TEST(Doctor, ReadsSettings) {
     expect(judge_settings(facts), Verdict::warning, "NODEAWARE_MODE=observe");
     job_of(facts).is_disabled = true;
     expect(judge_settings(facts), Verdict::wrong, "NODEAWARE_DISABLE");
+    job_of(facts).is_disabled = false;
+    job_of(facts).unwritable = {"NODEAWARE_REPORT: /no/report: No such file or directory"};
+    expect(judge_settings(facts), Verdict::warning, "/no/report");
     facts.bad_setting = "here";
     expect(judge_settings(facts), Verdict::wrong, "here");
     job_of(facts).complaints = {"there", "and there"};

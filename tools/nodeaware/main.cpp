@@ -13,15 +13,18 @@
 
 namespace {
 
-/// Throws std::runtime_error for a first word that is no command.
+/// Throws std::runtime_error for a first word that is neither a command nor an option.
 void require_command(const CLI::App& app, std::string_view word) {
+    if (word.starts_with('-')) {
+        if (app.get_option_no_throw(std::string(word)) != nullptr) { return; }
+        throw std::runtime_error("no option \"" + std::string(word) +
+                                 "\" before a command\nAll commands are in: nodeaware --help");
+    }
     std::vector<std::string> names;
     for (const CLI::App* const command : app.get_subcommands({})) {
         names.push_back(command->get_name());
     }
-    if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) {
-        return;
-    }
+    if (std::find(names.begin(), names.end(), word) != names.end()) { return; }
     const auto near = nodeaware::near_miss(word, names);
     throw std::runtime_error("no command \"" + std::string(word) + "\"" +
                              (near ? "; did you mean " + *near + "?" : "") +

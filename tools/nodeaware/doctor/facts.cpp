@@ -14,8 +14,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankGroup, ranks, facts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryFacts, host, is_shared, is_in_dev_shm, free_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TableFacts, wanted, used, complaint, difference)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobFacts, ranks, machines, node_of, groups, complaints,
-                                   is_disabled, is_observing, is_native, has_virtual_nodes,
-                                   wanted_bytes, memory, table)
+                                   unwritable, is_disabled, is_observing, is_native,
+                                   has_virtual_nodes, wanted_bytes, memory, table)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExchangeFacts, wrong, has_report, is_rerouted, left_to_mpi)
 
 namespace {

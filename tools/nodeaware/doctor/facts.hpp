@@ -90,6 +90,7 @@ struct JobFacts {
     std::vector<int> node_of; ///< by rank
     std::vector<RankGroup> groups;
     std::vector<std::string> complaints; ///< of settings, by rank 0
+    std::vector<std::string> unwritable; ///< files that settings name, by rank 0, and why
     bool is_disabled = false;            ///< by the settings of rank 0
     bool is_observing = false;           ///< the same
     bool is_native = false;              ///< no operation has a strategy, the same

@@ -83,6 +83,11 @@ Line judge_settings(const Facts& facts) {
         return {"settings", Verdict::wrong, "NODEAWARE_DISABLE leaves every call to MPI",
                 "Unset it, also in the file that NODEAWARE_CONFIG names."};
     }
+    if (job != nullptr && !job->unwritable.empty()) {
+        return {
+            "settings", Verdict::warning, joined(job->unwritable, "; "),
+            "Name files in a folder that is there and can be written to on the node of rank 0."};
+    }
     if (job != nullptr && job->is_observing) {
         return {"settings", Verdict::warning, "NODEAWARE_MODE=observe: every call is left to MPI",
                 "To reroute calls, unset it, also in the file that NODEAWARE_CONFIG names."};

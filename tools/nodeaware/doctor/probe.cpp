@@ -2,6 +2,7 @@
 // library preloaded. It says where it is and what it has, in one record for each job. The library
 // would start in MPI_Init, and wait there for ranks that lack it: PMPI_Init leaves it alone. Where
 // nothing is wrong `nodeaware_probe exchange` comes next, in which it works.
+#include "runtime/job/log.hpp"
 #include "runtime/job/model.hpp"
 #include "runtime/job/world.hpp"
 #include "runtime/memory/local_group.hpp"
@@ -11,10 +12,13 @@
 #include "tools/nodeaware/doctor/process.hpp"
 #include "tools/nodeaware/doctor/record.hpp"
 #include "tuning/table_file.hpp"
+#include "tuning/text_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <exception>
 #include <functional>
@@ -113,6 +117,25 @@ std::vector<RankGroup> grouped(const std::vector<std::string>& texts) {
     return groups;
 }
 
+/// Of rank 0's settings, those that name files which cannot be written, and why.
+std::vector<std::string> unwritable_files(const Options& options) {
+    const std::array<std::pair<const char*, const std::string*>, 3> files{
+        {{"REPORT", &options.report_path},
+         {"LOG_FILE", &options.log_file},
+         {"TUNING", &options.tuning}}};
+    std::vector<std::string> found;
+    for (const auto& [name, pattern] : files) {
+        if (pattern->empty()) { continue; }
+        const std::string path = expand_path(*pattern, 0);
+        const int error = tuning::error_of_file(path);
+        if (error != 0) {
+            found.push_back(std::string("NODEAWARE_") + name + ": " + path + ": " +
+                            std::strerror(error));
+        }
+    }
+    return found;
+}
+
 /// Of all ranks, on rank 0. Collective.
 JobFacts facts_of_job(RankFacts& own) {
     const ReadOptions read = read_options(process_environment());
@@ -125,6 +148,7 @@ JobFacts facts_of_job(RankFacts& own) {
     job.machines = world.machines;
     job.node_of = world.node_of;
     job.complaints = read.complaints;
+    if (world.rank == 0) { job.unwritable = unwritable_files(read.options); }
     job.is_disabled = read.options.disable;
     job.is_observing = read.options.observes;
     job.is_native =
