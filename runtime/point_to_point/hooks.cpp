@@ -142,7 +142,7 @@ int both_by_mpi(const Message& sent, const Message& received, MPI_Status* status
 template <class NativeCall>
 int both(const Message& sent, const Message& received, bool replaces, MPI_Status* status,
          NativeCall native_call) {
-    return in_turn(sent.comm, [&]() -> int {
+    const auto work = [&]() -> int {
         CommunicatorMessages* const communicator = layer->find(sent.comm);
         if (communicator != nullptr) { communicator->post(); } // handovers may begin here
         const bool is_for_mpi =
@@ -166,7 +166,8 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
         layer->requests.completions.count();
         const int of_send = finish(&sending.request, MPI_STATUS_IGNORE, sent.comm);
         return result == MPI_SUCCESS ? of_send : result;
-    });
+    };
+    return in_turn(sent.comm, work, [&] { return native_call(status); });
 }
 
 int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
@@ -280,7 +281,10 @@ std::optional<int> take_payload(void* buffer, MPI_Count count, MPI_Datatype type
 template <class Count, auto native_mrecv>
 int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
           abi::MPI_Status* status) {
-    return in_turn(MPI_COMM_NULL, [&]() -> int {
+    const auto by_mpi = [&] {
+        return (mpi.*native_mrecv)(buffer, count, native(type), native(message), native(status));
+    };
+    const auto work = [&]() -> int {
         const auto result =
             take_payload(buffer, count, native(type), native(message), nullptr, native(status));
         if (result) { return *result; }
@@ -291,22 +295,22 @@ int mrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* m
                                                              native(message), told, &code);
         if (!probed) {
             const Turn::Away away;
-            code =
-                (mpi.*native_mrecv)(buffer, count, native(type), native(message), native(status));
+            code = by_mpi();
         }
         layer->requests.completions.count();
         return probed && code != MPI_SUCCESS ? raise({probed->comm, code}, false) : code;
-    });
+    };
+    return in_turn(MPI_COMM_NULL, work, by_mpi);
 }
 
 template <class Count, auto native_mrecv, auto native_imrecv>
 int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* message,
            abi::MPI_Request* request) {
-    return in_turn(MPI_COMM_NULL, [&]() -> int {
-        if (request == nullptr) {
-            return (mpi.*native_imrecv)(buffer, count, native(type), native(message),
-                                        native(request));
-        }
+    const auto by_mpi = [&] {
+        return (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
+    };
+    const auto work = [&]() -> int {
+        if (request == nullptr) { return by_mpi(); }
         const auto result = take_payload(buffer, count, native(type), native(message),
                                          native(request), MPI_STATUS_IGNORE);
         if (result) { return *result; }
@@ -315,8 +319,7 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
         const auto probed = take_probed<Count, native_mrecv>(buffer, count, native(type),
                                                              native(message), &status, &code);
         if (!probed) {
-            const int result =
-                (mpi.*native_imrecv)(buffer, count, native(type), native(message), native(request));
+            const int result = by_mpi();
             if (result == MPI_SUCCESS) { transfers::note_made(*native(request)); }
             return result;
         }
@@ -327,14 +330,16 @@ int imrecv(void* buffer, Count count, abi::MPI_Datatype type, abi::MPI_Message* 
             layer->requests.add_failure(*native(request), {probed->comm, code});
         }
         return MPI_SUCCESS;
-    });
+    };
+    return in_turn(MPI_COMM_NULL, work, by_mpi);
 }
 
 int cancel(abi::MPI_Request* request) {
-    return in_turn(MPI_COMM_NULL, [&]() -> int {
+    const auto work = [&] {
         return completion::cancel({layer->requests, layer->progress}, native(request),
                                   transfers::cancel);
-    });
+    };
+    return in_turn(MPI_COMM_NULL, work, [&] { return mpi.Cancel(native(request)); });
 }
 
 #define INSTANTIATE(suffix, Count)                                                                 \

@@ -59,6 +59,13 @@ template <class Work> int in_turn(MPI_Comm comm, Work work) {
     });
 }
 
+/// The same, or what MPI does by itself where it has all messages of this rank.
+template <class Work, class ByMpi> int in_turn(MPI_Comm comm, Work work, ByMpi by_mpi) {
+    if (layer == nullptr || !layer->is_left_to_mpi()) { return in_turn(comm, work); }
+    layer->answer_in_passing();
+    return guarded(comm, by_mpi);
+}
+
 /// Functions of MPI that send: the blocking ones with their nonblocking form.
 template <class Count>
 using SendFunction = int (*)(const void*, Count, MPI_Datatype, int, int, MPI_Comm);
@@ -76,13 +83,16 @@ template <class Count, SendFunction<Count> Mpi::*blocking, IsendFunction<Count> 
 int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
          abi::MPI_Comm comm) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
-    return in_turn(message.comm, [&] {
+    const auto by_mpi = [&] {
+        return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
+    };
+    const auto work = [&] {
         int result = MPI_SUCCESS;
         if (transfers::send(*layer, message, mode, nullptr, &result)) { return result; }
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
         if (nonblocking == nullptr || is_over_at_once || layer->may_call_blocking() ||
             transfers::refuses_send(*layer, message)) {
-            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm);
+            result = by_mpi();
             if (result == MPI_SUCCESS) { transfers::note_sent(*layer, message); }
             return result;
         }
@@ -91,33 +101,41 @@ int send(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int 
         if (result != MPI_SUCCESS) { return result; }
         transfers::note_sent(*layer, message);
         return transfers::wait_unnoted(*layer, &request, MPI_STATUS_IGNORE, message.comm, true);
-    });
+    };
+    return in_turn(message.comm, work, by_mpi);
 }
 
 template <class Count, IsendFunction<Count> Mpi::*nonblocking, Mode mode>
 int isend(const void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag,
           abi::MPI_Comm comm, abi::MPI_Request* request) {
     const Message message{const_cast<void*>(buffer), count, native(type), peer, tag, native(comm)};
-    return in_turn(message.comm, [&] {
+    const auto by_mpi = [&] {
+        return (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
+                                  native(request));
+    };
+    const auto work = [&] {
         int result = MPI_SUCCESS;
         if (request != nullptr &&
             transfers::send(*layer, message, mode, native(request), &result)) {
             return result;
         }
-        result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
-                                    native(request));
+        result = by_mpi();
         if (result != MPI_SUCCESS) { return result; }
         transfers::note_sent(*layer, message);
         transfers::note_made(*native(request));
         return result;
-    });
+    };
+    return in_turn(message.comm, work, by_mpi);
 }
 
 template <class Count, RecvFunction<Count> Mpi::*blocking, IrecvFunction<Count> Mpi::*nonblocking>
 int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Status* status) {
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
-    return in_turn(message.comm, [&] {
+    const auto by_mpi = [&](MPI_Status* told) {
+        return (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+    };
+    const auto work = [&] {
         int result = MPI_SUCCESS;
         if (transfers::receive(*layer, message, nullptr, native(status), &result)) {
             return result;
@@ -127,7 +145,7 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         const bool is_over_at_once = result != MPI_SUCCESS || peer == MPI_PROC_NULL;
         if (is_over_at_once || layer->may_call_blocking() ||
             transfers::refuses_receive(*layer, message)) {
-            result = (mpi.*blocking)(buffer, count, message.type, peer, tag, message.comm, told);
+            result = by_mpi(told);
             if (is_refused(result)) { return result; }
             transfers::note_blocking_receive(*layer, message);
         } else {
@@ -140,26 +158,31 @@ int recv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, a
         }
         transfers::note_received(*layer, message, *told);
         return result;
-    });
+    };
+    return in_turn(message.comm, work, [&] { return by_mpi(native(status)); });
 }
 
 template <class Count, IrecvFunction<Count> Mpi::*nonblocking>
 int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
           abi::MPI_Request* request) {
     const Message message{buffer, count, native(type), peer, tag, native(comm)};
-    return in_turn(message.comm, [&] {
+    const auto by_mpi = [&] {
+        return (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
+                                  native(request));
+    };
+    const auto work = [&] {
         int result = MPI_SUCCESS;
         if (request != nullptr &&
             transfers::receive(*layer, message, native(request), MPI_STATUS_IGNORE, &result)) {
             return result;
         }
-        result = (mpi.*nonblocking)(buffer, count, message.type, peer, tag, message.comm,
-                                    native(request));
+        result = by_mpi();
         if (result == MPI_SUCCESS) {
             transfers::note_receive_begun(*layer, message, *native(request));
         }
         return result;
-    });
+    };
+    return in_turn(message.comm, work, by_mpi);
 }
 
 /// Persistent requests are made by MPI and remembered, to be started by whoever moves messages
@@ -167,9 +190,11 @@ int irecv(void* buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
 template <class Count, class Buffer, auto make, Mode mode>
 int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, abi::MPI_Comm comm,
          abi::MPI_Request* request) {
-    return in_turn(native(comm), [&] {
-        const int result =
-            (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
+    const auto by_mpi = [&] {
+        return (mpi.*make)(buffer, count, native(type), peer, tag, native(comm), native(request));
+    };
+    const auto work = [&] {
+        const int result = by_mpi();
         if (result != MPI_SUCCESS) { return result; }
         transfers::note_made(*native(request));
         PersistentRequest made;
@@ -180,7 +205,8 @@ int init(Buffer buffer, Count count, abi::MPI_Datatype type, int peer, int tag, 
         made.comm = native(comm);
         persistent::made(*layer, *native(request), made);
         return result;
-    });
+    };
+    return in_turn(native(comm), work, by_mpi);
 }
 
 // The rest, which is made of these.

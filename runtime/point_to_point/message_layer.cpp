@@ -2,6 +2,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/inner_communicator.hpp"
+#include "runtime/point_to_point/message_counts.hpp"
 #include "runtime/point_to_point/own_requests.hpp"
 #include "runtime/progress/activity.hpp"
 #include "runtime/progress/clock.hpp"
@@ -137,7 +138,36 @@ void MessageLayer::note_threads() {
 
 void MessageLayer::thread_leaves() {
     transfers::free_ended();
-    if (has_several_threads() && progress.is_busy()) { progress.before_blocking_later(); }
+    if (!has_several_threads()) { return; }
+    if (progress.is_busy()) { progress.before_blocking_later(); }
+    if (may_be_left_to_mpi()) { leave_to_mpi(); }
+}
+
+/// Connections that are only proposed are wanted back, too, or their receivers would go on to wait.
+bool MessageLayer::may_be_left_to_mpi() {
+    const bool is_asked_for =
+        world_.options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
+    return !is_left_to_mpi() && !is_asked_for && !is_busy() && !requests.has_own() &&
+           probed_.empty() && buffered.are_over();
+}
+
+void MessageLayer::leave_to_mpi() {
+    requests.note_no_more();
+    message_counts::add(message_counts::Verdict::several_threads);
+    activity.pending_work.fetch_sub(1, std::memory_order_relaxed); // of begin_activity()
+}
+
+void MessageLayer::answer_in_passing() {
+    constexpr uint32_t seldom = 256;
+    static thread_local uint32_t calls = 0;
+    if (++calls % seldom != 0 || mailboxes_ == nullptr) { return; }
+    try {
+        const Turn turn;
+        transfers::free_ended();
+        mailboxes_->look_for_cells();
+        mailboxes_->receive_some();
+        progress.before_blocking();
+    } catch (const std::exception&) { return; } // who has proposed goes on by MPI
 }
 
 void MessageLayer::activate(const std::shared_ptr<BatchEngine>& engine) {

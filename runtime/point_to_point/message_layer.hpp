@@ -66,6 +66,11 @@ class MessageLayer : public WorkSource {
     bool may_call_blocking() const { return !progress.is_busy() && !Turn::are_taken(); }
     /// This thread may wait for one that is in a function of MPI, and has asked the library before.
     void thread_leaves();
+    /// MPI has all messages of this rank, now and later: there are several threads, of which `auto`
+    /// takes no messages, and nothing is with the library any more.
+    bool is_left_to_mpi() const { return !requests.are_noted(); }
+    /// After that, at each call: now and then other ranks are answered that propose something.
+    void answer_in_passing();
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
@@ -99,6 +104,8 @@ class MessageLayer : public WorkSource {
 
   private:
     void count_engines();
+    bool may_be_left_to_mpi();
+    void leave_to_mpi();
 
     const World& world_;
     std::shared_ptr<Mailboxes> mailboxes_;

@@ -2,6 +2,7 @@
 #include "runtime/point_to_point/hooks.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace nodeaware::p2p {
@@ -9,25 +10,34 @@ namespace nodeaware::p2p {
 // Where there is no room for what they tell, these are MPI's to refuse, before anything is taken.
 
 int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* status) {
-    return in_turn(native(comm), [&]() -> int {
-        if (flag == nullptr) { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); }
+    const auto by_mpi = [&] { return mpi.Iprobe(source, tag, native(comm), flag, native(status)); };
+    const auto work = [&]() -> int {
+        if (flag == nullptr) { return by_mpi(); }
         bool is_ours = false;
         return transfers::probe(*layer, source, tag, native(comm), flag, native(status), &is_ours);
-    });
+    };
+    return in_turn(native(comm), work, by_mpi);
 }
 
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
-    return in_turn(native(comm), [&]() -> int {
-        int result = MPI_SUCCESS;
+    const auto by_mpi = [&] { return mpi.Probe(source, tag, native(comm), native(status)); };
+    const auto work = [&]() -> int {
+        std::optional<int> result;
         layer->progress.wait_until([&] {
+            if (layer->is_left_to_mpi()) { return true; }
             int flag = hidden_errors::untold;
             bool is_ours = false;
-            result = transfers::probe(*layer, source, tag, native(comm), &flag, native(status),
-                                      &is_ours);
-            return result != MPI_SUCCESS || flag != 0;
+            const int told = transfers::probe(*layer, source, tag, native(comm), &flag,
+                                              native(status), &is_ours);
+            if (told == MPI_SUCCESS && flag == 0) { return false; }
+            result = told;
+            return true;
         });
-        return result;
-    });
+        if (result) { return *result; }
+        const Turn::Away away;
+        return by_mpi();
+    };
+    return in_turn(native(comm), work, by_mpi);
 }
 
 namespace {
@@ -77,29 +87,38 @@ int take_if_there(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* me
 
 int improbe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Message* message,
             abi::MPI_Status* status) {
-    return in_turn(native(comm), [&] {
-        if (flag == nullptr || message == nullptr) {
-            return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
-        }
+    const auto by_mpi = [&] {
+        return mpi.Improbe(source, tag, native(comm), flag, native(message), native(status));
+    };
+    const auto work = [&] {
+        if (flag == nullptr || message == nullptr) { return by_mpi(); }
         return take_if_there(source, tag, native(comm), flag, native(message), native(status));
-    });
+    };
+    return in_turn(native(comm), work, by_mpi);
 }
 
 int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
            abi::MPI_Status* status) {
-    return in_turn(native(comm), [&]() -> int {
-        if (source == MPI_PROC_NULL || message == nullptr) {
-            return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
-        }
-        int result = MPI_SUCCESS;
+    const auto by_mpi = [&] {
+        return mpi.Mprobe(source, tag, native(comm), native(message), native(status));
+    };
+    const auto work = [&]() -> int {
+        if (source == MPI_PROC_NULL || message == nullptr) { return by_mpi(); }
+        std::optional<int> result;
         layer->progress.wait_until([&] {
+            if (layer->is_left_to_mpi()) { return true; }
             int flag = hidden_errors::untold;
-            result =
+            const int told =
                 take_if_there(source, tag, native(comm), &flag, native(message), native(status));
-            return result != MPI_SUCCESS || flag != 0;
+            if (told == MPI_SUCCESS && flag == 0) { return false; }
+            result = told;
+            return true;
         });
-        return result;
-    });
+        if (result) { return *result; }
+        const Turn::Away away;
+        return by_mpi();
+    };
+    return in_turn(native(comm), work, by_mpi);
 }
 
 } // namespace nodeaware::p2p

@@ -241,17 +241,32 @@ int raise_native(int code, MPI_Comm comm) {
 
 } // namespace
 
+namespace {
+
+int wait_by_mpi(MPI_Request* request, MPI_Status* status, MPI_Comm comm) {
+    const int code = [&] {
+        const CompletionErrorsReturn errors_return;
+        const Turn::Away away; // there may be others from now on
+        return mpi.Wait(request, status);
+    }();
+    return raise_native(code, comm);
+}
+
+} // namespace
+
 int wait_native(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
                 bool is_for_send) {
     int code = MPI_SUCCESS;
-    const auto is_over = [&] {
+    bool is_over = false;
+    const auto look = [&] {
         int flag = 0;
         const CompletionErrorsReturn errors_return;
         code = mpi.Test(request, &flag, status);
-        return code != MPI_SUCCESS || flag != 0;
+        is_over = code != MPI_SUCCESS || flag != 0;
+        return is_over || layer.is_left_to_mpi();
     };
-    layer.wait_until(is_over, is_for_send);
-    return raise_native(code, comm);
+    layer.wait_until(look, is_for_send);
+    return is_over ? raise_native(code, comm) : wait_by_mpi(request, status, comm);
 }
 
 int wait_unnoted(MessageLayer& layer, MPI_Request* request, MPI_Status* status, MPI_Comm comm,
@@ -259,12 +274,7 @@ int wait_unnoted(MessageLayer& layer, MPI_Request* request, MPI_Status* status, 
     if (layer.progress.is_busy() || MessageLayer::has_several_threads()) {
         return wait_native(layer, request, status, comm, is_for_send);
     }
-    const int code = [&] {
-        const CompletionErrorsReturn errors_return;
-        const Turn::Away away; // there may be others from now on
-        return mpi.Wait(request, status);
-    }();
-    return raise_native(code, comm);
+    return wait_by_mpi(request, status, comm);
 }
 
 void note_sent(MessageLayer& layer, const Message& message) {

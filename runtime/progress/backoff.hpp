@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <ctime>
 #include <sched.h>
@@ -28,6 +29,20 @@ inline void relax() {
 
 inline void nap() {
     const timespec time{0, sleep_nanoseconds};
+    nanosleep(&time, nullptr);
+}
+
+/// The same where other threads want to look, too: who has waited in vain for long gives way for
+/// longer, up to two milliseconds.
+inline void step_aside(uint32_t round) {
+    constexpr uint32_t shortly = 32;
+    constexpr long shortest = 16000; // nanoseconds
+    constexpr uint32_t most_doublings = 7;
+    if (round < shortly) {
+        sched_yield();
+        return;
+    }
+    const timespec time{0, shortest << std::min(round / shortly - 1, most_doublings)};
     nanosleep(&time, nullptr);
 }
 

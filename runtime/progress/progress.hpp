@@ -109,7 +109,9 @@ class Progress {
     /// After the `round`-th look in vain. Threads that wait look in turn.
     void rest(uint32_t round) const {
         const Turn::Away away;
-        backoff::pause(round, oversubscribed_ || Turn::is_wanted());
+        const bool others_wait = Turn::are_taken() && waiting_.load(std::memory_order_relaxed) > 1;
+        if (others_wait || Turn::is_wanted()) { return backoff::step_aside(round); }
+        backoff::pause(round, oversubscribed_);
     }
 
   private:

@@ -1,5 +1,6 @@
 #include "runtime/progress/turn.hpp"
 
+#include <array>
 #include <atomic>
 #include <utility>
 
@@ -8,21 +9,35 @@ namespace nodeaware {
 namespace {
 
 std::atomic<bool> taken{false};
-/// Numbers, as at a counter.
+/// Numbers, as at a counter. Who waits looks at the place of its number, so that not all wake up
+/// for each.
+constexpr uint32_t places = 64;
 std::atomic<uint32_t> next_number{0};
 std::atomic<uint32_t> served{0};
+struct alignas(64) Place {
+    std::atomic<uint32_t> wakes{0};
+};
+std::array<Place, places> waiting;
 thread_local uint32_t held = 0; ///< turns of this thread, one inside the other
 std::atomic<int> threads{0};    ///< that have had one
 thread_local bool is_counted = false;
 
 void wait_for_turn() {
     const uint32_t number = next_number.fetch_add(1);
-    for (uint32_t now = served.load(); now != number; now = served.load()) { served.wait(now); }
+    std::atomic<uint32_t>& wakes = waiting[number % places].wakes;
+    for (;;) {
+        const uint32_t seen = wakes.load();
+        if (served.load() == number) { return; }
+        wakes.wait(seen);
+    }
 }
 
 void serve_next() {
     const uint32_t number = served.fetch_add(1) + 1;
-    if (next_number.load() != number) { served.notify_all(); }
+    if (next_number.load() == number) { return; }
+    std::atomic<uint32_t>& wakes = waiting[number % places].wakes;
+    wakes.fetch_add(1);
+    wakes.notify_all();
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "runtime/requests/completing_call.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,7 +16,20 @@ namespace {
 
 /// Who waits must not do so in MPI: there is work, or other threads might get the handle of what
 /// MPI has completed before this one has told observers of it.
-bool has_to_look(Context context) { return context.progress.is_busy() || Turn::are_taken(); }
+bool has_to_look(Context context) {
+    return context.progress.is_busy() || (Turn::are_taken() && context.requests.are_noted());
+}
+
+/// Other threads come in meanwhile, if they need not note what it does.
+template <class Wait> int wait_by_mpi(Context context, Wait wait) {
+    if (context.requests.are_noted()) { return wait(); }
+    const Turn::Away away;
+    return wait();
+}
+
+/// Nothing is to be noted any more while somebody waits, and there is no other work: the rest of
+/// the wait is MPI's.
+bool is_mpis(Context context) { return !context.requests.are_noted() && !has_to_look(context); }
 
 /// Request_get_status without the handler of MPICH, which is called when the request is completed.
 bool is_complete(MPI_Request request) {
@@ -44,9 +58,10 @@ class Looks {
 
     /// MPI may have to be asked to complete the request: MPICH 4.0 looks after those of MPI-IO, and
     /// says that they are complete, only then.
-    bool have_to_complete() const {
-        constexpr uint32_t seldom = 64;
-        return !is_open_mpi() && asked_ % seldom == seldom - 1;
+    bool have_to_complete(MPI_Request request) const {
+        if (is_open_mpi() || asked_ == 0) { return false; }
+        const uint32_t seldom = requests_.knows(request) ? 64 : 8;
+        return asked_ % seldom == seldom - 1 || (seldom == 8 && std::has_single_bit(asked_));
     }
 
   private:
@@ -80,10 +95,11 @@ int wait(Context context, MPI_Request* request, MPI_Status* status) {
         Looks looks(context.requests);
         std::optional<int> told;
         context.progress.wait_until([&] {
-            if (looks.is_over(*request)) { return true; }
+            if (looks.is_over(*request) || is_mpis(context)) { return true; }
             int flag = 0;
             int code = MPI_SUCCESS;
-            if (looks.have_to_complete() && is_completed(context, request, &flag, status, &code)) {
+            if (looks.have_to_complete(*request) &&
+                is_completed(context, request, &flag, status, &code)) {
                 told = code;
             }
             return told.has_value();
@@ -91,7 +107,7 @@ int wait(Context context, MPI_Request* request, MPI_Status* status) {
         if (told) { return *told; }
     }
     Call call(context, 1, request, status, 1);
-    const int code = mpi.Wait(call.data(), call.statuses());
+    const int code = wait_by_mpi(context, [&] { return mpi.Wait(call.data(), call.statuses()); });
     context.requests.completions.count();
     return call.completed_one(code, 0, Errors::told_alone);
 }
@@ -194,16 +210,18 @@ int waitall(Context context, int count, MPI_Request* requests, MPI_Status* statu
         Looks looks(context.requests);
         // Not MPI_Testall, with which MPICH 4.0 fails where its own persistent collectives are.
         context.progress.wait_until([&] {
-            while (next < count && (looks.is_over(requests[next]) ||
-                                    (looks.have_to_complete() && before.complete(next)))) {
+            while (next < count &&
+                   (looks.is_over(requests[next]) ||
+                    (looks.have_to_complete(requests[next]) && before.complete(next)))) {
                 ++next;
             }
-            return next >= count;
+            return next >= count || is_mpis(context);
         });
     }
     Call call(context, count, requests, statuses, count);
     const int several = requests == nullptr || count < 0 ? count : call.up_to_failure();
-    const int code = mpi.Waitall(several, call.data(), call.statuses());
+    const int code =
+        wait_by_mpi(context, [&] { return mpi.Waitall(several, call.data(), call.statuses()); });
     context.requests.completions.count();
     call.leave_pending(std::max(several, 0));
     const bool ignores = statuses == MPI_STATUSES_IGNORE;
@@ -216,7 +234,8 @@ namespace {
 
 int wait_any(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
     Call call(context, count, requests, status, 1);
-    const int code = mpi.Waitany(count, call.data(), index, call.statuses());
+    const int code = wait_by_mpi(
+        context, [&] { return mpi.Waitany(count, call.data(), index, call.statuses()); });
     context.requests.completions.count();
     const bool has_index = index != nullptr && *index >= 0 && *index < count;
     return call.completed_one(code, has_index ? *index : -1, Errors::told);
@@ -245,140 +264,58 @@ bool has_complete_persistent(Context context, std::span<const MPI_Request> reque
 int waitany(Context context, int count, MPI_Request* requests, int* index, MPI_Status* status) {
     if (!has_to_look(context)) { return wait_any(context, count, requests, index, status); }
     const size_t given = requests == nullptr ? 0 : static_cast<size_t>(std::max(count, 0));
-    int code = MPI_SUCCESS;
+    std::optional<int> code;
     context.progress.wait_until([&] {
+        if (is_mpis(context)) { return true; }
         if (has_complete_persistent(context, {requests, given})) {
-            code = wait_any(context, count, requests, index, status); // at once
+            code = wait_any(context, count, requests, index, status);
             return true;
         }
         int flag = hidden_errors::untold;
-        code = test_any(context, count, requests, index, &flag, status, Errors::told);
-        if (flag == hidden_errors::untold) { return true; }
-        const bool is_over = code != MPI_SUCCESS || flag != 0;
-        if (code == MPI_SUCCESS && is_over && *index == MPI_UNDEFINED) {
-            // None is active, of which MPICH's MPI_Testany tells no status.
-            code = wait_any(context, count, requests, index, status);
-        }
-        return is_over;
+        const int told = test_any(context, count, requests, index, &flag, status, Errors::told);
+        if (told == MPI_SUCCESS && flag == 0) { return false; }
+        // Where none is active MPICH's MPI_Testany tells no status.
+        const bool has_none =
+            told == MPI_SUCCESS && flag != hidden_errors::untold && *index == MPI_UNDEFINED;
+        code = has_none ? wait_any(context, count, requests, index, status) : told;
+        return true;
     });
-    return code;
+    return code ? *code : wait_any(context, count, requests, index, status);
 }
+
+namespace {
+
+int wait_some(Context context, int count, MPI_Request* requests, int* done, int* indices,
+              MPI_Status* statuses) {
+    Call call(context, count, requests, statuses, count);
+    const int code = wait_by_mpi(
+        context, [&] { return mpi.Waitsome(count, call.data(), done, indices, call.statuses()); });
+    context.requests.completions.count();
+    const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
+    const int several = knows && done != nullptr ? std::max(*done, 0) : 0;
+    return call.completed_several(code, several, indices, Errors::told);
+}
+
+} // namespace
 
 int waitsome(Context context, int count, MPI_Request* requests, int* done, int* indices,
              MPI_Status* statuses) {
     const bool is_refused = count < 0 || done == nullptr || indices == nullptr;
     if (is_refused || !has_to_look(context)) {
-        Call call(context, count, requests, statuses, count);
-        const int code = mpi.Waitsome(count, call.data(), done, indices, call.statuses());
-        context.requests.completions.count();
-        const bool knows = code == MPI_SUCCESS || code == MPI_ERR_IN_STATUS;
-        const int several = knows && done != nullptr ? std::max(*done, 0) : 0;
-        return call.completed_several(code, several, indices, Errors::told);
+        return wait_some(context, count, requests, done, indices, statuses);
     }
-    int code = MPI_SUCCESS;
+    std::optional<int> code;
     const int before = *done;
     context.progress.wait_until([&] {
+        if (is_mpis(context)) { return true; }
         *done = hidden_errors::untold;
-        code = testsome(context, count, requests, done, indices, statuses);
-        return code != MPI_SUCCESS || *done != 0;
+        const int told = testsome(context, count, requests, done, indices, statuses);
+        if (told == MPI_SUCCESS && *done == 0) { return false; }
+        code = told;
+        return true;
     });
-    if (*done == hidden_errors::untold) { *done = before; }
-    return code;
-}
-
-int get_status(Context context, MPI_Request request, int* flag, MPI_Status* status) {
-    context.progress.advance();
-    request = context.requests.seen_by_mpi(request);
-    const int code = mpi.Request_get_status(request, flag, status);
-    // Open MPI says nothing of errors here.
-    if (!is_open_mpi() && code == MPI_SUCCESS && *flag != 0) {
-        if (const auto failure = context.requests.find_failure(request)) {
-            return raise(*failure, false);
-        }
-    }
-    return code;
-}
-
-namespace {
-
-/// Functions of MPI 4.1, which change none of the requests. They are MPI's own, and ask for the
-/// requests that it knows.
-class StatusCall {
-  public:
-    StatusCall(Context context, int count, const MPI_Request* requests)
-        : requests_(context.requests), given_(requests) {
-        context.progress.advance();
-        for (int i = 0; requests != nullptr && i < count; ++i) {
-            seen_.push_back(context.requests.seen_by_mpi(requests[i]));
-        }
-    }
-
-    const MPI_Request* data() const { return seen_.empty() ? given_ : seen_.data(); }
-
-    /// Of what MPI has told, `indices` of the requests or all (nullptr), `done` of them. Open MPI
-    /// says nothing of errors here.
-    int tell(int code, int done, const int* indices, MPI_Status* statuses) const {
-        if (is_open_mpi() || code != MPI_SUCCESS || !requests_.has_failures()) { return code; }
-        std::optional<Requests::Failure> first;
-        std::vector<int> errors;
-        for (int i = 0; i < done; ++i) {
-            const auto at = static_cast<size_t>(indices == nullptr ? i : indices[i]);
-            const auto failure = requests_.find_failure(seen_[at]);
-            if (!first) { first = failure; }
-            errors.push_back(failure ? failure->code : MPI_SUCCESS);
-        }
-        if (!first) { return code; }
-        for (size_t i = 0; statuses != MPI_STATUSES_IGNORE && i < errors.size(); ++i) {
-            statuses[i].MPI_ERROR = errors[i];
-        }
-        return raise(*first, true);
-    }
-    int tell_one(int code, int index) const {
-        const bool is_one = index >= 0 && static_cast<size_t>(index) < seen_.size();
-        if (is_open_mpi() || code != MPI_SUCCESS || !is_one) { return code; }
-        const auto failure = requests_.find_failure(seen_[static_cast<size_t>(index)]);
-        return failure ? raise(*failure, false) : code;
-    }
-
-  private:
-    const Requests& requests_;
-    const MPI_Request* given_;
-    std::vector<MPI_Request> seen_;
-};
-
-} // namespace
-
-int get_status_all(Context context, int count, const MPI_Request* requests, int* flag,
-                   MPI_Status* statuses) {
-    using Function = int(int, const MPI_Request*, int*, MPI_Status*);
-    static auto* const function =
-        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_all"));
-    if (function == nullptr) { return MPI_ERR_OTHER; }
-    const StatusCall call(context, count, requests);
-    const int code = function(count, call.data(), flag, statuses);
-    return call.tell(code, code == MPI_SUCCESS && *flag != 0 ? count : 0, nullptr, statuses);
-}
-
-int get_status_any(Context context, int count, const MPI_Request* requests, int* index, int* flag,
-                   MPI_Status* status) {
-    using Function = int(int, const MPI_Request*, int*, int*, MPI_Status*);
-    static auto* const function =
-        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_any"));
-    if (function == nullptr) { return MPI_ERR_OTHER; }
-    const StatusCall call(context, count, requests);
-    const int code = function(count, call.data(), index, flag, status);
-    return call.tell_one(code, code == MPI_SUCCESS && *flag != 0 ? *index : -1);
-}
-
-int get_status_some(Context context, int count, const MPI_Request* requests, int* done,
-                    int* indices, MPI_Status* statuses) {
-    using Function = int(int, const MPI_Request*, int*, int*, MPI_Status*);
-    static auto* const function =
-        reinterpret_cast<Function*>(find_mpi("MPI_Request_get_status_some"));
-    if (function == nullptr) { return MPI_ERR_OTHER; }
-    const StatusCall call(context, count, requests);
-    const int code = function(count, call.data(), done, indices, statuses);
-    return call.tell(code, code == MPI_SUCCESS ? *done : 0, indices, statuses);
+    if (*done == hidden_errors::untold || !code) { *done = before; }
+    return code ? *code : wait_some(context, count, requests, done, indices, statuses);
 }
 
 int cancel(Context context, MPI_Request* request, int (*cancel_one)(MPI_Request*)) {

@@ -113,6 +113,14 @@ void Requests::completed(MPI_Request request, const MPI_Status& status) {
     observer->received(status);
 }
 
+void Requests::note_no_more() {
+    are_noted_.store(false, std::memory_order_relaxed);
+    observed_.clear();
+    named.forget_all();
+    free_kept();
+    while (!persistent_.empty()) { forget_persistent(persistent_.begin()->first); }
+}
+
 bool Requests::freed(MPI_Request request) {
     named.forget(request); // first, for MPI will use the handle again, whatever fails here
     open_receives_.erase(request);

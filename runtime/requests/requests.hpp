@@ -56,6 +56,7 @@ class NamedReceives {
     /// The handle stands for something else now.
     void forget(MPI_Request request);
     void forget(const ReceiveObserver* observer);
+    void forget_all() { receives_.clear(); }
 
   private:
     std::unordered_map<MPI_Request, Receive> receives_; ///< without observer: forgotten
@@ -156,6 +157,11 @@ class Requests {
     /// The one that it has cancelled was the library's.
     bool own_was_cancelled = false;
     void forget(const ReceiveObserver* observer);
+    /// Nobody wants to know of requests of MPI any more: threads may wait for them there.
+    void note_no_more();
+    bool are_noted() const { return are_noted_.load(std::memory_order_relaxed); }
+    /// Receives and persistent requests that the library executes.
+    bool has_own() const { return active_persistent > 0 || !open_receives_.empty(); }
 
     /// One of MPI that its end is not told of otherwise is complete.
     void completed(MPI_Request request, const MPI_Status& status);
@@ -178,6 +184,7 @@ class Requests {
     std::unordered_map<MPI_Request, ReceiveObserver*> observed_;
     std::vector<Kept> kept_;
     std::unordered_set<MPI_Request> open_receives_;
+    std::atomic<bool> are_noted_{true};
     mutable std::mutex failure_mutex_;
     std::map<MPI_Request, Failure> failures_;
     std::atomic<int> failure_count_{0};
