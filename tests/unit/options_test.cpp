@@ -105,10 +105,10 @@ TEST(Options, TheDocumentationNamesEveryStrategy) {
 }
 
 TEST(Options, BadValuesLeaveTheDefaultAndAComplaint) {
-    const ReadOptions read = read_options({"NODEAWARE_STRATEGY=tree_step", "NODEAWARE_PPN=0",
-                                           "NODEAWARE_MESSAGE_CAP=lots", "NODEAWARE_ARENA=0",
-                                           "NODEAWARE_REGION=rack", "NODEAWARE_STRICT=perhaps",
-                                           "NODEAWARE_DISABLE=2"});
+    const ReadOptions read =
+        read_options({"NODEAWARE_STRATEGY=tree_step", "NODEAWARE_PPN=0",
+                      "NODEAWARE_MESSAGE_CAP=lots", "NODEAWARE_ARENA=0", "NODEAWARE_REGION=rack",
+                      "NODEAWARE_STRICT=perhaps", "NODEAWARE_DISABLE=2"});
     ASSERT_EQ(read.complaints.size(), 7U);
     EXPECT_EQ(read.complaints[6].find("did you mean"), std::string::npos); // nothing in common
     EXPECT_NE(read.complaints[0].find("did you mean three_step?"), std::string::npos);

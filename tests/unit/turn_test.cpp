@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -43,6 +44,29 @@ TEST(Turn, OneThreadAtATimeHasOne) {
     EXPECT_EQ(most, 1);
     EXPECT_TRUE(Turn::are_of_several_threads());
     EXPECT_FALSE(Turn::is_wanted());
+}
+
+TEST(Turn, ComesToEachOfMany) {
+    Turn::take_from_now_on();
+    constexpr int many = 200; // more than there are places to wait at
+    std::vector<int> order;
+    std::vector<std::thread> running;
+    std::atomic<int> begun{0};
+    {
+        const Turn turn;
+        for (int i = 0; i < many; ++i) {
+            running.emplace_back([&, i] {
+                ++begun;
+                const Turn another;
+                order.push_back(i);
+            });
+            while (begun <= i) { std::this_thread::yield(); }
+        }
+    }
+    for (std::thread& thread : running) { thread.join(); }
+    ASSERT_EQ(order.size(), static_cast<size_t>(many));
+    std::sort(order.begin(), order.end());
+    for (int i = 0; i < many; ++i) { EXPECT_EQ(order[static_cast<size_t>(i)], i); }
 }
 
 TEST(Turn, OthersHaveItWhileOneIsAway) {
