@@ -145,23 +145,27 @@ int request_get_status_some(int count, abi::MPI_Request* requests, int* done, in
 }
 
 int startall(int count, abi::MPI_Request* requests) {
-    return guarded_call([&] {
+    const auto by_mpi = [&] { return mpi.Startall(count, native(requests)); };
+    const auto work = [&] {
         const int result = library->messages != nullptr
                                ? persistent::start(*library->messages, count, native(requests))
-                               : mpi.Startall(count, native(requests));
+                               : by_mpi();
         if (result == MPI_SUCCESS) { started(count, requests); }
         return result;
-    });
+    };
+    return guarded_call(work, by_mpi);
 }
 
 int start(abi::MPI_Request* request) {
-    return guarded_call([&] {
+    const auto by_mpi = [&] { return mpi.Start(native(request)); };
+    const auto work = [&] {
         const int result = library->messages != nullptr
                                ? persistent::start(*library->messages, 1, native(request))
-                               : mpi.Start(native(request));
+                               : by_mpi();
         if (result == MPI_SUCCESS) { started(1, request); }
         return result;
-    });
+    };
+    return guarded_call(work, by_mpi);
 }
 
 int request_free(abi::MPI_Request* request) {

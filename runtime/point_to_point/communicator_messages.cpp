@@ -193,9 +193,9 @@ void CommunicatorMessages::begin_batch() {
     const uint64_t times = last == nullptr ? 0 : last->times;
     const bool is_early = verdict_ == Verdict::few_together && is_sent_together();
     if (times >= 2 && (times <= few || is_early || std::has_single_bit(times))) { consider(*last); }
-    if (times >= 2 && is_worth_it_) { propose(*last); }
-    if (MessageLayer::has_several_threads() && !is_asked_for() && !wants_back_ &&
-        engine_->outgoing_connections() > 0) {
+    const bool are_several = MessageLayer::has_several_threads() && !is_asked_for();
+    if (times >= 2 && is_worth_it_ && !are_several) { propose(*last); }
+    if (are_several && !wants_back_ && engine_->outgoing_connections() > 0) {
         ask_back(Verdict::several_threads);
     }
     if (mailboxes.comparison() != comparison_) { join_comparison(); }

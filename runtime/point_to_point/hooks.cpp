@@ -4,6 +4,7 @@
 #include "runtime/mpi/errors_return.hpp"
 
 #include <optional>
+#include <type_traits>
 
 namespace nodeaware::p2p {
 
@@ -170,8 +171,11 @@ int both(const Message& sent, const Message& received, bool replaces, MPI_Status
     return in_turn(sent.comm, work, [&] { return native_call(status); });
 }
 
-int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request) {
-    return in_turn(sent.comm, [&]() -> int {
+/// `native_call`: of MPI 4.0, nullptr where there is none.
+template <class NativeCall>
+int begin_both_guarded(const Message& sent, const Message& received, MPI_Request* request,
+                       const NativeCall* native_call) {
+    const auto work = [&]() -> int {
         const bool has_communicator = sent.comm != MPI_COMM_NULL;
         const int refused = !has_communicator    ? MPI_ERR_COMM
                             : request == nullptr ? MPI_ERR_ARG
@@ -179,7 +183,9 @@ int begin_both_guarded(const Message& sent, const Message& received, MPI_Request
         if (refused == MPI_SUCCESS) { return begin_both(sent, received, request); }
         mpi.Comm_call_errhandler(has_communicator ? sent.comm : raises_errors(), refused);
         return refused;
-    });
+    };
+    if (native_call == nullptr) { return in_turn(sent.comm, work); }
+    return in_turn(sent.comm, work, *native_call);
 }
 
 } // namespace
@@ -202,10 +208,19 @@ template <class Count>
 int isendrecv(const void* sendbuf, Count sendcount, abi::MPI_Datatype sendtype, int destination,
               int sendtag, void* recvbuf, Count recvcount, abi::MPI_Datatype recvtype, int source,
               int recvtag, abi::MPI_Comm comm, abi::MPI_Request* request) {
+    using Function = int(const void*, Count, MPI_Datatype, int, int, void*, Count, MPI_Datatype,
+                         int, int, MPI_Comm, MPI_Request*);
+    static auto* const function = reinterpret_cast<Function*>(
+        find_mpi(std::is_same_v<Count, int> ? "MPI_Isendrecv" : "MPI_Isendrecv_c"));
+    const auto by_mpi = [&] {
+        return function(sendbuf, sendcount, native(sendtype), destination, sendtag, recvbuf,
+                        recvcount, native(recvtype), source, recvtag, native(comm),
+                        native(request));
+    };
     return begin_both_guarded({const_cast<void*>(sendbuf), sendcount, native(sendtype), destination,
                                sendtag, native(comm)},
                               {recvbuf, recvcount, native(recvtype), source, recvtag, native(comm)},
-                              native(request));
+                              native(request), function == nullptr ? nullptr : &by_mpi);
 }
 
 template <class Count, auto native_call>
@@ -224,9 +239,16 @@ template <class Count>
 int isendrecv_replace(void* buffer, Count count, abi::MPI_Datatype type, int destination,
                       int sendtag, int source, int recvtag, abi::MPI_Comm comm,
                       abi::MPI_Request* request) {
+    using Function = int(void*, Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
+    static auto* const function = reinterpret_cast<Function*>(
+        find_mpi(std::is_same_v<Count, int> ? "MPI_Isendrecv_replace" : "MPI_Isendrecv_replace_c"));
+    const auto by_mpi = [&] {
+        return function(buffer, count, native(type), destination, sendtag, source, recvtag,
+                        native(comm), native(request));
+    };
     return begin_both_guarded({buffer, count, native(type), destination, sendtag, native(comm)},
                               {buffer, count, native(type), source, recvtag, native(comm)},
-                              native(request));
+                              native(request), function == nullptr ? nullptr : &by_mpi);
 }
 
 namespace {

@@ -59,10 +59,18 @@ template <class Work> int in_turn(MPI_Comm comm, Work work) {
     });
 }
 
-/// The same, or what MPI does by itself where it has all messages of this rank.
+/// The same, or what MPI does by itself where it has all messages of this rank; which another
+/// thread may have brought about until this one has its turn.
 template <class Work, class ByMpi> int in_turn(MPI_Comm comm, Work work, ByMpi by_mpi) {
-    if (layer == nullptr || !layer->is_left_to_mpi()) { return in_turn(comm, work); }
-    layer->answer_in_passing();
+    if (layer == nullptr || !layer->is_left_to_mpi()) {
+        bool is_left = false;
+        const int code = in_turn(comm, [&] {
+            is_left = layer != nullptr && layer->is_left_to_mpi();
+            return is_left ? MPI_SUCCESS : work();
+        });
+        if (!is_left) { return code; }
+    }
+    layer->answer_in_passing(comm);
     return guarded(comm, by_mpi);
 }
 

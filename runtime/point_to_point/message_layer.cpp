@@ -157,16 +157,18 @@ void MessageLayer::leave_to_mpi() {
     activity.pending_work.fetch_sub(1, std::memory_order_relaxed); // of begin_activity()
 }
 
-void MessageLayer::answer_in_passing() {
+void MessageLayer::answer_in_passing(MPI_Comm comm) {
     constexpr uint32_t seldom = 256;
     static thread_local uint32_t calls = 0;
     if (++calls % seldom != 0 || mailboxes_ == nullptr) { return; }
     try {
         const Turn turn;
         transfers::free_ended();
+        find(comm); // who proposes there waits for an engine that answers
         mailboxes_->look_for_cells();
         mailboxes_->receive_some();
         progress.before_blocking();
+        progress.advance_in_passing();
     } catch (const std::exception&) { return; } // who has proposed goes on by MPI
 }
 

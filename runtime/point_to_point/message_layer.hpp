@@ -70,7 +70,7 @@ class MessageLayer : public WorkSource {
     /// takes no messages, and nothing is with the library any more.
     bool is_left_to_mpi() const { return !requests.are_noted(); }
     /// After that, at each call: now and then other ranks are answered that propose something.
-    void answer_in_passing();
+    void answer_in_passing(MPI_Comm comm);
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
