@@ -143,7 +143,7 @@ void MessageLayer::thread_leaves() {
     if (may_be_left_to_mpi()) { leave_to_mpi(); }
 }
 
-/// Connections that are only proposed are wanted back, too, or their receivers would go on to wait.
+/// Not while a connection is so much as proposed: its receiver would look in the library for ever.
 bool MessageLayer::may_be_left_to_mpi() {
     const bool is_asked_for =
         world_.options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
