@@ -195,6 +195,8 @@ class Mailboxes : public WorkSource {
     void look();
 
     bool is_busy() const override;
+    /// Nothing that this rank has sent needs it any more.
+    bool has_sent_all() const { return unsent_.empty() && outgoing_.empty(); }
     void advance() override;
     void set_waiting(bool waits) override;
     /// If it has put something in that has not left, it counts as having waited now: nobody waits

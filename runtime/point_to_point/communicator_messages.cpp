@@ -38,10 +38,7 @@ CommunicatorMessages::CommunicatorMessages(MPI_Comm comm, Topology topology, int
     engine_->open();
 }
 
-/// The configuration names a strategy: nothing is to be thought or measured to be faster by MPI.
-bool CommunicatorMessages::is_asked_for() const {
-    return layer_.world().options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
-}
+bool CommunicatorMessages::is_asked_for() const { return layer_.is_asked_for(); }
 
 /// Ranks of a node are not expected to be further apart than a batch takes, or some messages,
 /// whatever these take on this machine; and what waits in vain should not take much longer than by

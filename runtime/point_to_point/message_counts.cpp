@@ -16,6 +16,7 @@ constexpr std::array<std::string_view, reasons> notes_of_reasons = {
     "point-to-point: left to MPI: one machine has all nodes",
     "point-to-point: left to MPI: windows of shared memory",
     "point-to-point: left to MPI: several threads send and receive",
+    "point-to-point: ranks that left all calls to MPI: several threads send and receive",
     "point-to-point: left to MPI: no private communicator or shared memory",
     "point-to-point: left to MPI: communicators made in ways that are not followed",
     "point-to-point: given back: slower",

@@ -19,6 +19,7 @@ enum class Verdict {
     one_machine,
     shared_memory,
     several_threads,
+    left_for_good, ///< of a rank
     no_memory,
     unknown_communicator,
     returned_slower,

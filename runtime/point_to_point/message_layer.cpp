@@ -140,20 +140,19 @@ void MessageLayer::thread_leaves() {
     transfers::free_ended();
     if (!has_several_threads()) { return; }
     if (progress.is_busy()) { progress.before_blocking_later(); }
-    if (may_be_left_to_mpi()) { leave_to_mpi(); }
+    if (may_leave_to_mpi()) { leave_to_mpi(); }
 }
 
 /// Not while a connection is so much as proposed: its receiver would look in the library for ever.
-bool MessageLayer::may_be_left_to_mpi() {
-    const bool is_asked_for =
-        world_.options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
-    return !is_left_to_mpi() && !is_asked_for && !is_busy() && !requests.has_own() &&
-           probed_.empty() && buffered.are_over();
+bool MessageLayer::may_leave_to_mpi() {
+    return !is_left_to_mpi() && !is_asked_for() && !is_busy() && !requests.has_own() &&
+           probed_.empty() && buffered.are_over() &&
+           (mailboxes_ == nullptr || mailboxes_->has_sent_all());
 }
 
 void MessageLayer::leave_to_mpi() {
     requests.note_no_more();
-    message_counts::add(message_counts::Verdict::several_threads);
+    message_counts::add(message_counts::Verdict::left_for_good);
     activity.pending_work.fetch_sub(1, std::memory_order_relaxed); // of begin_activity()
 }
 

@@ -71,6 +71,11 @@ class MessageLayer : public WorkSource {
     bool is_left_to_mpi() const { return !requests.are_noted(); }
     /// After that, at each call: now and then other ranks are answered that propose something.
     void answer_in_passing(MPI_Comm comm);
+    /// The configuration names a strategy: nothing is to be thought or measured to be faster by
+    /// MPI.
+    bool is_asked_for() const {
+        return world_.options.choice(Operation::point_to_point).kind == Choice::Kind::fixed;
+    }
     template <class Ready> void wait_until(Ready ready, bool is_for_send = false) {
         progress.wait_until(ready, is_for_send);
     }
@@ -104,7 +109,7 @@ class MessageLayer : public WorkSource {
 
   private:
     void count_engines();
-    bool may_be_left_to_mpi();
+    bool may_leave_to_mpi();
     void leave_to_mpi();
 
     const World& world_;

@@ -19,23 +19,35 @@ int iprobe(int source, int tag, abi::MPI_Comm comm, int* flag, abi::MPI_Status* 
     return in_turn(native(comm), work, by_mpi);
 }
 
+namespace {
+
+/// Looks until there is a message or an error, or until MPI is to wait by itself.
+template <class Look, class ByMpi> int look_until_there(Look look, ByMpi by_mpi) {
+    std::optional<int> result;
+    layer->progress.wait_until([&] {
+        if (layer->is_left_to_mpi()) { return true; }
+        int flag = hidden_errors::untold;
+        const int told = look(&flag);
+        if (told == MPI_SUCCESS && flag == 0) { return false; }
+        result = told;
+        return true;
+    });
+    if (result) { return *result; }
+    const Turn::Away away;
+    return by_mpi();
+}
+
+} // namespace
+
 int probe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Status* status) {
     const auto by_mpi = [&] { return mpi.Probe(source, tag, native(comm), native(status)); };
     const auto work = [&]() -> int {
-        std::optional<int> result;
-        layer->progress.wait_until([&] {
-            if (layer->is_left_to_mpi()) { return true; }
-            int flag = hidden_errors::untold;
+        const auto look = [&](int* flag) {
             bool is_ours = false;
-            const int told = transfers::probe(*layer, source, tag, native(comm), &flag,
-                                              native(status), &is_ours);
-            if (told == MPI_SUCCESS && flag == 0) { return false; }
-            result = told;
-            return true;
-        });
-        if (result) { return *result; }
-        const Turn::Away away;
-        return by_mpi();
+            return transfers::probe(*layer, source, tag, native(comm), flag, native(status),
+                                    &is_ours);
+        };
+        return look_until_there(look, by_mpi);
     };
     return in_turn(native(comm), work, by_mpi);
 }
@@ -104,19 +116,10 @@ int mprobe(int source, int tag, abi::MPI_Comm comm, abi::MPI_Message* message,
     };
     const auto work = [&]() -> int {
         if (source == MPI_PROC_NULL || message == nullptr) { return by_mpi(); }
-        std::optional<int> result;
-        layer->progress.wait_until([&] {
-            if (layer->is_left_to_mpi()) { return true; }
-            int flag = hidden_errors::untold;
-            const int told =
-                take_if_there(source, tag, native(comm), &flag, native(message), native(status));
-            if (told == MPI_SUCCESS && flag == 0) { return false; }
-            result = told;
-            return true;
-        });
-        if (result) { return *result; }
-        const Turn::Away away;
-        return by_mpi();
+        const auto look = [&](int* flag) {
+            return take_if_there(source, tag, native(comm), flag, native(message), native(status));
+        };
+        return look_until_there(look, by_mpi);
     };
     return in_turn(native(comm), work, by_mpi);
 }
